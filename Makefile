@@ -1,0 +1,65 @@
+# `make run` and `make test` are the only commands a newcomer needs: each makes the environment it wants.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+ifneq ($(wildcard ../shared/data),)
+export LIKEWISE_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: help run test test-all bench docs lint format reproduce pictures clean
+
+help:  ## list the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.made: Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "likewise needs Python 3.11 or newer; set PYTHON=/path/to/python" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[plot]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[plot]"
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
+run: $(VENV)/.run  ## cluster a shipped data set with a growing number of hints
+	$(BIN)/likewise demo
+
+test: $(VENV)/.dev  ## the tests (some minutes on two cores)
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+test-all: $(VENV)/.dev  ## the tests, slow ones included
+	$(BIN)/python -m pytest -q -n 2
+
+bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/python benchmarks/kmeans.py
+
+reproduce: $(VENV)/.dev  ## the figures of the papers
+	$(BIN)/python reproductions/mpck_means/run.py
+
+docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+pictures: $(VENV)/.run  ## the pictures of the README
+	$(BIN)/python examples/readme_picture.py
+
+lint: $(VENV)/.dev  ## form and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## put the form right
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what the other commands made
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,67 @@
+"""Every error and warning of likewise.
+
+::
+
+    LikewiseError
+    ├── SupervisionError (ValueError)           hints that are malformed in themselves
+    │   ├── InconsistentSupervisionError        hints that contradict one another
+    │   ├── UnsupportedSupervisionError         a kind of hint that the method does not honour
+    │   └── InfeasibleSupervisionError          hints that no clustering with these parameters can meet
+    ├── FileFormatError (ValueError)            a file that cannot be read as what it should be
+    ├── DatasetNotFoundError (LookupError)      a data set that cannot be had on this machine
+    └── MissingDependencyError (ImportError)    an optional package is wanted and absent
+    UserWarning
+    └── InconsistentSupervisionWarning          a soft method goes on with contradictory hints
+
+Convergence is reported by scikit-learn's own ``ConvergenceWarning``.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DatasetNotFoundError",
+    "FileFormatError",
+    "InconsistentSupervisionError",
+    "InconsistentSupervisionWarning",
+    "InfeasibleSupervisionError",
+    "LikewiseError",
+    "MissingDependencyError",
+    "SupervisionError",
+    "UnsupportedSupervisionError",
+]
+
+
+class LikewiseError(Exception):
+    """What every error of likewise is."""
+
+
+class SupervisionError(LikewiseError, ValueError):
+    """Hints that are malformed: a wrong index, a pair of one row, a weight that is not positive."""
+
+
+class InconsistentSupervisionError(SupervisionError):
+    """Hints that contradict one another, such as a cannot-link inside a must-link component."""
+
+
+class UnsupportedSupervisionError(SupervisionError):
+    """A kind of hint that the method cannot use. It is refused because to ignore it would be worse."""
+
+
+class InfeasibleSupervisionError(SupervisionError):
+    """Hints that are consistent, yet that no clustering with these parameters can meet."""
+
+
+class FileFormatError(LikewiseError, ValueError):
+    """A file that cannot be read; the message names the file and the line."""
+
+
+class DatasetNotFoundError(LikewiseError, LookupError):
+    """A data set that cannot be had on this machine; the message says how to get it."""
+
+
+class MissingDependencyError(LikewiseError, ImportError):
+    """An optional package is wanted and absent; the message says what to install."""
+
+
+class InconsistentSupervisionWarning(UserWarning):
+    """A soft method was given contradictory hints and weighs them against one another."""
