@@ -1,1 +1,53 @@
-"""likewise groups data the way people mean it, from the little that they can tell."""
+"""likewise groups data the way people mean it, from the little that they can tell.
+
+>>> import likewise
+>>> hints = likewise.Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
+>>> hints.relation(0, 2).kind
+'cannot'
+
+Names are imported when they are first used, so ``import likewise`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from likewise.kmeans import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans
+    from likewise.supervision import Supervision
+
+_HOME = {
+    "COPKMeans": "kmeans",
+    "ConstrainedKMeans": "kmeans",
+    "MKMeans": "kmeans",
+    "MPCKMeans": "kmeans",
+    "PCKMeans": "kmeans",
+    "SeededKMeans": "kmeans",
+    "Supervision": "supervision",
+}
+_ROOMS = ("datasets", "evaluation", "exceptions", "kmeans", "plotting", "supervision", "testing")
+
+__all__ = [
+    "COPKMeans",
+    "ConstrainedKMeans",
+    "MKMeans",
+    "MPCKMeans",
+    "PCKMeans",
+    "SeededKMeans",
+    "Supervision",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"likewise.{_HOME[name]}"), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"likewise.{name}")
+    raise AttributeError(f"module 'likewise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, *_ROOMS])

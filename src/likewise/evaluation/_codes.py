@@ -1,0 +1,78 @@
+"""Checks that every score shares: labels become codes 0..k-1, or an error says why they cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.exceptions import SupervisionError
+
+IntArray = npt.NDArray[np.int64]
+
+
+def label_codes(labels: Any, *, what: str) -> IntArray:
+    """Turn labels of any kind into codes 0..k-1, in the sorted order of their values.
+
+    >>> label_codes(["b", "a", "b"], what="labels")
+    array([1, 0, 1])
+    """
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{what} must be one label a row, an array of shape (n_samples,); got shape {array.shape}. "
+            "For label indicators, score one column at a time."
+        )
+    if array.size == 0:
+        raise ValueError(f"{what} is empty; a score needs at least one row.")
+    missing = np.flatnonzero(_is_missing(array))
+    if missing.size:
+        raise ValueError(
+            f"{what}[{missing[0]}] is {array[missing[0]]}, not a label ({missing.size} such row(s)). "
+            "Drop these rows from both labellings before scoring."
+        )
+    try:
+        codes = np.unique(array, return_inverse=True)[1]
+    except TypeError as error:
+        raise ValueError(
+            f"{what} mixes values that cannot be compared ({error}). Give labels of one kind, "
+            "all numbers or all strings."
+        ) from error
+    return codes.astype(np.int64, copy=False)
+
+
+def _is_missing(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if array.dtype.kind in "fc":
+        return np.isnan(array)
+    if array.dtype.kind == "O":
+        # NaN is the value that differs from itself; pandas' NA is the one that cannot tell.
+        return np.array([v is None or type(v).__name__ == "NAType" or bool(v != v) for v in array])
+    return np.zeros(array.shape, dtype=bool)
+
+
+def paired_codes(labels_true: Any, labels_pred: Any) -> tuple[IntArray, IntArray]:
+    """Check two labellings of the same rows and return both as codes."""
+    true = label_codes(labels_true, what="labels_true")
+    pred = label_codes(labels_pred, what="labels_pred")
+    if len(true) != len(pred):
+        raise ValueError(
+            f"labels_true has {len(true)} rows and labels_pred has {len(pred)}; both must label the same "
+            "rows in the same order."
+        )
+    return true, pred
+
+
+def check_same_rows(supervision: Any, n_samples: int, *, what: str = "labels") -> None:
+    """Refuse hints that speak of another number of rows than the labels do."""
+    shape = getattr(supervision, "shape", None)
+    if shape is None:
+        raise SupervisionError(
+            f"supervision must be a likewise.supervision.Supervision, got {type(supervision).__name__}. "
+            "Build one with Supervision.from_links(len(X), must=..., cannot=...)."
+        )
+    if tuple(shape) != (n_samples,):
+        raise SupervisionError(
+            f"the hints speak of {shape[0]} rows, but {what} has {n_samples}. "
+            "Cut the hints with the rows: supervision[rows]."
+        )

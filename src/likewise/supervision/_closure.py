@@ -1,0 +1,220 @@
+"""What the stated links imply: components of must-links, and cannot edges between components.
+
+Nothing here is ever larger than the rows plus the stated links: no pair inside a component is built.
+The components are found by SciPy's compiled graph walk, which is linear in rows and links.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from likewise.exceptions import InconsistentSupervisionError
+from likewise.supervision._groups import Groups
+from likewise.supervision._links import Links
+from likewise.supervision._rows import IntArray, frozen
+
+OnConflict = Literal["raise", "drop", "keep"]
+RelationKind = Literal["must", "cannot", "unknown"]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What is known of two rows, and why.
+
+    Attributes
+    ----------
+    kind : {"must", "cannot", "unknown"}
+        Whether the two rows belong together, do not, or nothing is known.
+    stated : bool
+        True if somebody said so of these very rows, False if it follows from other links.
+    steps : tuple of (int, int, str)
+        The links that lead from the first row to the second, each "must" or "cannot".
+    """
+
+    kind: RelationKind
+    stated: bool
+    steps: tuple[tuple[int, int, str], ...]
+
+    @property
+    def reason(self) -> str:
+        """The chain of links as text, such as ``0 = 3 ≠ 7``."""
+        if not self.steps:
+            return "no chain of links joins them"
+        words = [str(self.steps[0][0])]
+        for _, row, kind in self.steps:
+            words += ["=" if kind == "must" else "≠", str(row)]
+        return " ".join(words)
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """Must-link components and the cannot edges between them.
+
+    Attributes
+    ----------
+    component : ndarray of shape (n_samples,)
+        The component of each row; components are numbered by their first row.
+    sizes : ndarray of shape (n_components,)
+        How many rows each component has. A row in no must-link is a component of one.
+    cannot : ndarray of shape (n_edges, 2)
+        Pairs of components that must be apart because of a stated cannot-link, each once, c < d.
+        With ``on_conflict="keep"`` a contradiction stands here as an edge from a component to itself.
+    cannot_groups : Groups
+        Groups of components no two of which may be together.
+    conflicts : ndarray of shape (n_conflicts, 2)
+        The pairs of rows that were said to be apart, yet are in one component.
+    """
+
+    component: IntArray
+    sizes: IntArray
+    cannot: IntArray
+    cannot_groups: Groups
+    conflicts: IntArray
+    links: Links
+
+    @property
+    def n_components(self) -> int:
+        """How many components there are, rows on their own included."""
+        return len(self.sizes)
+
+    @cached_property
+    def _graph(self) -> csr_array:
+        return must_graph(self.links, len(self.component))
+
+    @cached_property
+    def _edge_source(self) -> dict[tuple[int, int], tuple[int, int]]:
+        ends = np.sort(self.component[self.links.cannot], axis=1)
+        pairs = zip(ends.tolist(), self.links.cannot.tolist(), strict=True)
+        return {(c, d): (i, j) for (c, d), (i, j) in pairs}
+
+    def path(self, i: int, j: int) -> tuple[int, ...]:
+        """Return the shortest chain of must-links from row i to row j, both ends included."""
+        return shortest_path(self._graph, i, j)
+
+    def relation(self, i: int, j: int) -> Relation:
+        """Tell what is known of rows i and j. Costs one walk through their components."""
+        c, d = int(self.component[i]), int(self.component[j])
+        if c == d:
+            return Relation("must", _stated(self.links.must, self.links.must_groups, i, j), self._must(i, j))
+        ends = self._edge_source.get((min(c, d), max(c, d))) or self._group_ends(c, d)
+        if ends is None:
+            return Relation("unknown", False, ())
+        a, b = ends if self.component[ends[0]] == c else ends[::-1]
+        steps = (*self._must(i, a), (a, b, "cannot"), *self._must(b, j))
+        return Relation("cannot", _stated(self.links.cannot, self.links.cannot_groups, i, j), steps)
+
+    def _must(self, i: int, j: int) -> tuple[tuple[int, int, str], ...]:
+        path = self.path(i, j)
+        return tuple((a, b, "must") for a, b in pairwise(path))
+
+    def _group_ends(self, c: int, d: int) -> tuple[int, int] | None:
+        for rows in self.links.cannot_groups:
+            components = self.component[rows]
+            if (components == c).any() and (components == d).any():
+                return int(rows[components == c][0]), int(rows[components == d][0])
+        return None
+
+
+def _stated(pairs: IntArray, groups: Groups, i: int, j: int) -> bool:
+    low, high = min(i, j), max(i, j)
+    first = np.searchsorted(pairs[:, 0], low, side="left")
+    last = np.searchsorted(pairs[:, 0], low, side="right")
+    if bool((pairs[first:last, 1] == high).any()):
+        return True
+    return any(bool(np.isin([i, j], rows).all()) for rows in groups)
+
+
+def must_graph(links: Links, n_samples: int) -> csr_array:
+    """Return the must-links as a symmetric sparse graph over the rows; groups enter as stars."""
+    edges = np.concatenate([links.must, links.must_groups.star_edges()])
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    graph = coo_array((np.ones(len(ends), dtype=np.int8), ends.T), shape=(n_samples, n_samples))
+    return csr_array(graph)
+
+
+def shortest_path(graph: csr_array, i: int, j: int) -> tuple[int, ...]:
+    """Return the shortest chain of edges from i to j, which must be in one component."""
+    _, before = breadth_first_order(graph, i, directed=False, return_predecessors=True)
+    chain = [int(j)]
+    while chain[-1] != i:
+        chain.append(int(before[chain[-1]]))
+    return tuple(reversed(chain))
+
+
+def close(links: Links, n_samples: int, on_conflict: OnConflict = "raise") -> Closure:
+    """Derive components and cannot edges from the stated links, in time linear in rows and links."""
+    if on_conflict not in get_args(OnConflict):
+        raise ValueError(f"on_conflict must be one of {get_args(OnConflict)}, got {on_conflict!r}.")
+    graph = must_graph(links, n_samples)
+    n_components, found = connected_components(graph, directed=False)
+    component = found.astype(np.int64)
+
+    ends = component[links.cannot]
+    clash = ends[:, 0] == ends[:, 1] if len(ends) else np.zeros(0, dtype=bool)
+    group_clash = _clashes_in_groups(links.cannot_groups, component)
+    conflicts = np.concatenate([links.cannot[clash], group_clash])
+    if len(conflicts) and on_conflict == "raise":
+        raise InconsistentSupervisionError(contradiction_text(conflicts, graph))
+    if on_conflict == "drop":
+        ends = ends[~clash]
+    keys = np.unique(ends.min(axis=1) * n_components + ends.max(axis=1)) if len(ends) else np.empty(0, int)
+    groups = [np.unique(component[rows]) for rows in links.cannot_groups]
+    use = [g for g, members in enumerate(groups) if len(members) >= 2]
+    return Closure(
+        component=frozen(component),
+        sizes=frozen(np.bincount(component, minlength=n_components)),
+        cannot=frozen(np.column_stack(np.divmod(keys, n_components)).astype(np.int64)),
+        cannot_groups=Groups.of(
+            [groups[g] for g in use],
+            int(n_components),
+            weights=links.cannot_groups.weights[use],
+            what="cannot_groups",
+        ),
+        conflicts=frozen(conflicts),
+        links=links,
+    )
+
+
+def contradiction_text(conflicts: IntArray, graph: csr_array) -> str:
+    """Word a contradiction: the cannot-link, and the chain of must-links that breaks it."""
+    i, j = (int(row) for row in conflicts[0])
+    chain = " – ".join(map(str, shortest_path(graph, i, j)))
+    more = f" ({len(conflicts) - 1} more such contradictions follow.)" if len(conflicts) > 1 else ""
+    return (
+        f"rows {i} and {j} cannot be linked, yet are joined by must-links through {chain}.{more} "
+        "Drop one of these, or use closure(on_conflict='drop') or hints.without_conflicts(), "
+        "which let the must-links win."
+    )
+
+
+def _clashes_in_groups(groups: Groups, component: IntArray) -> IntArray:
+    """Return pairs of neighbours (by component) in a cannot group that share a component."""
+    members, group_of = groups.members, groups.group_of
+    order = np.lexsort((members, component[members], group_of))
+    rows, in_group = members[order], group_of[order]
+    same = (component[rows][1:] == component[rows][:-1]) & (in_group[1:] == in_group[:-1])
+    return np.column_stack([rows[:-1][same], rows[1:][same]]).reshape(-1, 2)
+
+
+def without_conflicts(links: Links, n_samples: int) -> Links:
+    """Return the links less the cannot-links that the must-links contradict.
+
+    In a cannot group the first row of each component stays, so that what is left still holds.
+    """
+    closed = close(links, n_samples, on_conflict="drop")
+    ends = closed.component[links.cannot]
+    mask: npt.NDArray[np.bool_] = ends[:, 0] == ends[:, 1]
+    kept = [rows[np.unique(closed.component[rows], return_index=True)[1]] for rows in links.cannot_groups]
+    use = [g for g, rows in enumerate(kept) if len(rows) >= 2]
+    groups = Groups.of(
+        [kept[g] for g in use], n_samples, weights=links.cannot_groups.weights[use], what="cannot_groups"
+    )
+    return links.without_cannot(mask, groups)

@@ -1,0 +1,84 @@
+"""Groups of rows, kept in linear space: "all of these together", "no two of these together"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likewise.exceptions import SupervisionError
+from likewise.supervision._rows import FloatArray, IntArray, check_rows, check_weights, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of rows: the members of group g are ``members[indptr[g]:indptr[g + 1]]``, ascending."""
+
+    indptr: IntArray
+    members: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, groups: Any, n_samples: int, *, weights: Any = None, what: str) -> Groups:
+        """Check groups given as a list of lists of rows; the same group twice counts once."""
+        lists = [] if groups is None else list(groups)
+        weight = check_weights(weights, len(lists), what=f"weights of {what}")
+        seen: dict[bytes, float] = {}
+        for g, group in enumerate(lists):
+            rows = check_rows(group, n_samples, width=None, what=f"{what}[{g}]").reshape(-1)
+            unique = np.unique(rows)
+            if unique.size < rows.size:
+                values, counts = np.unique(rows, return_counts=True)
+                raise SupervisionError(f"{what}[{g}] names row {values[counts > 1][0]} twice.")
+            if unique.size < 2:
+                raise SupervisionError(f"{what}[{g}] has {unique.size} row(s); a group needs at least two.")
+            key = unique.tobytes()
+            seen[key] = max(seen.get(key, 0.0), float(weight[g]))
+        members = [np.frombuffer(key, dtype=np.int64) for key in sorted(seen)]
+        return cls._packed(members, [seen[key] for key in sorted(seen)])
+
+    @classmethod
+    def _packed(cls, members: list[IntArray], weights: list[float]) -> Groups:
+        indptr = np.zeros(len(members) + 1, dtype=np.int64)
+        np.cumsum([len(m) for m in members], out=indptr[1:])
+        flat = np.concatenate(members) if members else np.empty(0, dtype=np.int64)
+        return cls(frozen(indptr), frozen(flat), frozen(np.asarray(weights, dtype=np.float64)))
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __iter__(self) -> Iterator[IntArray]:
+        return (self.members[a:b] for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True))
+
+    @property
+    def group_of(self) -> IntArray:
+        """The group of each entry of `members`."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.indptr))
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs the groups state; none of them is ever built."""
+        sizes = np.diff(self.indptr)
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    def restrict(self, positions: IntArray) -> Groups:
+        """Keep the members that survive (`positions >= 0`), renumbered; groups of one are dropped."""
+        n_samples = int(positions.max(initial=-1)) + 1
+        kept = [positions[g][positions[g] >= 0] for g in self]
+        use = [g for g, rows in enumerate(kept) if len(rows) >= 2]
+        if not use:
+            return self._packed([], [])
+        return Groups.of([kept[g] for g in use], n_samples, weights=self.weights[use], what="groups")
+
+    def union(self, other: Groups, n_samples: int) -> Groups:
+        """Return the groups of both; the heavier weight holds where both state the same group."""
+        weights = np.concatenate([self.weights, other.weights])
+        return Groups.of([*self, *other], n_samples, weights=weights, what="groups")
+
+    def star_edges(self) -> IntArray:
+        """Return edges that join each group's members through its first one: size - 1 edges a group."""
+        first = np.repeat(self.members[self.indptr[:-1]], np.diff(self.indptr))
+        edges: IntArray = np.column_stack([first, self.members])
+        return edges[edges[:, 0] != edges[:, 1]]

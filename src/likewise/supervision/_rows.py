@@ -1,0 +1,105 @@
+"""Checks that every kind of hint shares: row numbers, weights, and keys that select rows."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.exceptions import SupervisionError
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only view, so that a bundle of hints cannot change under its holder."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def check_n_samples(n_samples: Any) -> int:
+    """Return the number of rows as an int, or say what was given instead."""
+    if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
+        raise SupervisionError(
+            f"n_samples is the number of rows that the hints speak of, an integer; got "
+            f"{type(n_samples).__name__}. Pass len(X)."
+        )
+    if n_samples < 1:
+        raise SupervisionError(f"n_samples must be at least 1, got {n_samples}.")
+    return int(n_samples)
+
+
+def check_rows(values: Any, n_samples: int, *, width: int | None, what: str) -> IntArray:
+    """Check row numbers given as rows of `width` columns (or flat, with None); return them as int64."""
+    shape = (0,) if width is None else (0, width)
+    if values is None:
+        return np.empty(shape, dtype=np.int64)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged
+        raise SupervisionError(f"{what} must each name {width} rows; the lengths differ.") from error
+    if array.size == 0:
+        return np.empty(shape, dtype=np.int64)
+    if width is not None and (array.ndim != 2 or array.shape[1] != width):
+        raise SupervisionError(
+            f"{what} must be an array of shape (n, {width}), one hint a row; got shape {array.shape}."
+        )
+    if array.dtype.kind not in "iu":
+        raise SupervisionError(
+            f"{what} must hold integer row numbers, got values of type {array.dtype}. To speak of rows by "
+            "name, read the hints from a file or a table with likewise.supervision.RowIds."
+        )
+    flat = array.reshape(-1)
+    wrong = np.flatnonzero((flat < 0) | (flat >= n_samples))
+    if wrong.size:
+        at = int(wrong[0]) // (width or 1)
+        raise SupervisionError(
+            f"{what}[{at}] names row {flat[wrong[0]]}, but the rows are numbered 0 to {n_samples - 1}."
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def check_weights(weights: Any, n: int, *, what: str) -> FloatArray:
+    """Check weights, one for each of `n` hints or one for all; None means 1."""
+    if weights is None:
+        return np.ones(n)
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SupervisionError(f"{what} must be numbers, got {weights!r}.") from error
+    if array.ndim == 0:
+        array = np.full(n, float(array))
+    if array.shape != (n,):
+        raise SupervisionError(f"{what} must have one weight a hint: wanted {n}, got shape {array.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
+    if bad.size:
+        raise SupervisionError(
+            f"{what}[{bad[0]}] is {array[bad[0]]}; weights must be finite and above 0. "
+            "Leave out a hint that should not count."
+        )
+    return array
+
+
+def selected_rows(key: Any, n_samples: int) -> IntArray:
+    """Turn a slice, a mask or integers into the row numbers that they select, as NumPy would."""
+    if isinstance(key, tuple):  # scikit-learn indexes row-aligned objects as obj[rows, ...]
+        rest = [part for part in key if part is not Ellipsis]
+        if len(rest) != 1:
+            raise IndexError(f"hints have one axis, the rows; got the index {key!r}.")
+        key = rest[0]
+    if isinstance(key, numbers.Integral) and not isinstance(key, bool):
+        raise TypeError(
+            "one row has no hints of its own. Use a slice such as hints[i:i+1], or hints.relation(i, j)."
+        )
+    return np.atleast_1d(np.arange(n_samples, dtype=np.int64)[key])
+
+
+def first_positions(rows: IntArray, n_samples: int) -> IntArray:
+    """Return where each old row stands among `rows`, -1 if nowhere, its first place if repeated."""
+    positions = np.full(n_samples, -1, dtype=np.int64)
+    positions[rows[::-1]] = np.arange(len(rows) - 1, -1, -1, dtype=np.int64)
+    return positions

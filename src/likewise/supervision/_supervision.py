@@ -1,0 +1,396 @@
+"""The row-aligned bundle of everything that people told about a set of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.exceptions import SupervisionError
+from likewise.supervision import _closure
+from likewise.supervision._bags import Bags
+from likewise.supervision._closure import Closure, OnConflict, Relation
+from likewise.supervision._groups import Groups
+from likewise.supervision._labels import Labels
+from likewise.supervision._links import Links
+from likewise.supervision._rows import FloatArray, IntArray, check_n_samples, first_positions, selected_rows
+from likewise.supervision._triplets import TRIPLET_ANSWERS, Triplets
+
+Kind = Literal["links", "triplets", "bags", "labels"]
+KINDS: tuple[str, ...] = get_args(Kind)
+_Part = Links | Triplets | Bags | Labels
+
+
+class Supervision:
+    """What people told about the rows of a data set, aligned with those rows and immutable.
+
+    Make one with :meth:`from_links`, :meth:`from_triplets`, :meth:`from_bags` or :meth:`from_labels`,
+    and join several with ``|``. A bundle has ``shape == (n_samples,)``, and indexing it with a slice, a
+    mask or integers restricts it to those rows and renumbers them, so ``train_test_split``,
+    ``cross_validate``, ``GridSearchCV`` and pipelines cut hints together with the rows. A link is kept if
+    both of its rows are. Where an index names a row twice, as a bootstrap does, its links and triplets go
+    to the first copy, its label and its bag to all.
+
+    What was said is kept as it was said, in one form: pairs as i < j, each once, with the largest of the
+    weights that it was given. What follows from it is derived by :meth:`closure`.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> hints = Supervision.from_links(8, must=[(0, 3), (3, 5)], cannot=[(1, 7), (5, 1)])
+    >>> hints
+    Supervision(8 rows: 2 must, 2 cannot)
+    >>> hints.relation(0, 7).kind, hints.relation(0, 1).reason
+    ('unknown', '0 = 3 = 5 ≠ 1')
+    >>> hints[:4]
+    Supervision(4 rows: 1 must)
+    >>> hints | Supervision.from_labels([None] * 7 + ["wren"])
+    Supervision(8 rows: 2 must, 2 cannot; 1 label(s) of 1 class(es))
+    """
+
+    def __init__(self, n_samples: int, parts: Mapping[str, _Part] | None = None) -> None:
+        object.__setattr__(self, "_n_samples", check_n_samples(n_samples))
+        kept = {kind: part for kind in KINDS if (part := (parts or {}).get(kind)) is not None and len(part)}
+        object.__setattr__(self, "_parts", kept)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("hints cannot be changed; make new ones and join them with |.")
+
+    # ------------------------------------------------------------------ making
+
+    @classmethod
+    def none(cls, n_samples: int) -> Supervision:
+        """Return a bundle that says nothing of `n_samples` rows."""
+        return cls(n_samples)
+
+    @classmethod
+    def from_links(
+        cls,
+        n_samples: int,
+        must: Any = None,
+        cannot: Any = None,
+        *,
+        must_weights: Any = None,
+        cannot_weights: Any = None,
+        must_groups: Any = None,
+        cannot_groups: Any = None,
+        must_group_weights: Any = None,
+        cannot_group_weights: Any = None,
+    ) -> Supervision:
+        """Make hints from pairs of rows that belong together or do not.
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of rows, ``len(X)``.
+        must, cannot : array-like of shape (n, 2), optional
+            Pairs of row numbers; neither the order of the pairs nor the order within a pair matters.
+        must_weights, cannot_weights : float or array-like of shape (n,), optional
+            How much each link counts (default 1). A link given twice counts once, with the larger weight.
+        must_groups, cannot_groups : list of lists of rows, optional
+            "All of these together" and "no two of these together". A group of m rows stands for
+            m (m - 1) / 2 links and takes m numbers.
+        must_group_weights, cannot_group_weights : float or array-like, optional
+            The weight of each link that a group stands for.
+        """
+        n = check_n_samples(n_samples)
+        links = Links.of(
+            n,
+            must,
+            cannot,
+            must_weights,
+            cannot_weights,
+            must_groups,
+            cannot_groups,
+            must_group_weights,
+            cannot_group_weights,
+        )
+        return cls(n, {"links": links})
+
+    @classmethod
+    def from_triplets(
+        cls, n_samples: int, triplets: Any, answers: Any = "AB", *, weights: Any = None
+    ) -> Supervision:
+        """Make hints from answers to "which two of these three belong together?".
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of rows.
+        triplets : array-like of shape (n, 3)
+            Rows (a, b, c).
+        answers : {"AB", "AC", "BC", "NEITHER"} or a sequence of them
+            The two that belong together and leave the third out; NEITHER if all three or no two do.
+            The default reads each triplet as "a is more like b than c".
+        weights : float or array-like of shape (n,), optional
+            How much each triplet counts.
+
+        Examples
+        --------
+        >>> Supervision.from_triplets(5, [(4, 1, 0)], "AC").triplets
+        array([[0, 1, 4]])
+        >>> Supervision.from_triplets(5, [(4, 1, 0)], "AC").answer_words
+        ('AC',)
+        """
+        n = check_n_samples(n_samples)
+        return cls(n, {"triplets": Triplets.of(n, triplets, answers, weights)})
+
+    @classmethod
+    def from_bags(cls, bags: Any, bag_labels: Mapping[Any, Any] | None = None) -> Supervision:
+        """Make hints from bags: groups of rows that were told about together.
+
+        Parameters
+        ----------
+        bags : array-like of shape (n_samples,)
+            Each row's bag, any hashable; None for a row in no bag.
+        bag_labels : mapping of bag to a collection of labels, optional
+            What each bag holds. A bag that is absent, or None, is unlabelled.
+
+        Examples
+        --------
+        >>> Supervision.from_bags(["r1", "r1", "r2"], {"r1": ["wren", "thrush"]})
+        Supervision(3 rows: 2 bag(s), 1 of them labelled)
+        """
+        part = Bags.of(bags, bag_labels)
+        return cls(len(part.codes), {"bags": part})
+
+    @classmethod
+    def from_labels(cls, labels: Any, *, missing: Any = None) -> Supervision:
+        """Make hints from the labels of some rows.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Each row's label, any hashable. None and NaN always mean "not known".
+        missing : object, optional
+            A further marker for "not known", such as -1 or "".
+
+        Examples
+        --------
+        >>> Supervision.from_labels([0, -1, 1, -1, 1], missing=-1)
+        Supervision(5 rows: 3 label(s) of 2 class(es))
+        """
+        part = Labels.of(labels, missing)
+        return cls(len(part.codes), {"labels": part})
+
+    # ------------------------------------------------------------------ being row-aligned
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows that the hints speak of."""
+        n: int = self._n_samples  # type: ignore[attr-defined]
+        return n
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(n_samples,)``, as for any array aligned with the rows."""
+        return (self.n_samples,)
+
+    @property
+    def ndim(self) -> int:
+        """1: the rows."""
+        return 1
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __iter__(self) -> Any:
+        raise TypeError("hints speak of pairs, triplets and bags of rows; iterate over hints.must and so on.")
+
+    def __getitem__(self, key: Any) -> Supervision:
+        rows = selected_rows(key, self.n_samples)
+        if not len(rows):
+            raise SupervisionError(f"the index selects none of the {self.n_samples} rows.")
+        positions = first_positions(rows, self.n_samples)
+        return Supervision(
+            len(rows), {kind: part.restrict(rows, positions) for kind, part in self._all.items()}
+        )
+
+    def __or__(self, other: object) -> Supervision:
+        if not isinstance(other, Supervision):
+            return NotImplemented
+        if other.n_samples != self.n_samples:
+            raise SupervisionError(
+                f"hints for {self.n_samples} rows and hints for {other.n_samples} rows cannot be joined."
+            )
+        parts: dict[str, Any] = {**other._all, **self._all}
+        for kind in self._all.keys() & other._all.keys():
+            mine: Any = self._all[kind]
+            parts[kind] = mine.union(other._all[kind], self.n_samples)
+        return Supervision(self.n_samples, parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Supervision) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Supervision, (self.n_samples, self._all))
+
+    def _key(self) -> tuple[Any, ...]:
+        def plain(value: Any) -> Any:
+            if isinstance(value, np.ndarray):
+                return (value.shape, value.tobytes())
+            return tuple(map(plain, vars(value).values())) if isinstance(value, Groups) else value
+
+        return (self.n_samples, *((k, *map(plain, vars(part).values())) for k, part in self._all.items()))
+
+    def __repr__(self) -> str:
+        said = "; ".join(part.summary() for part in self._all.values()) or "no hints"
+        return f"Supervision({self.n_samples} rows: {said})"
+
+    # ------------------------------------------------------------------ what is inside
+
+    @property
+    def _all(self) -> dict[str, _Part]:
+        parts: dict[str, _Part] = self._parts  # type: ignore[attr-defined]
+        return parts
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of hint inside: any of "links", "triplets", "bags", "labels"."""
+        return frozenset(self._all)
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def only(self, *kinds: str | frozenset[str] | set[str] | list[str] | tuple[str, ...]) -> Supervision:
+        """Return the hints of these kinds alone.
+
+        Examples
+        --------
+        >>> both = Supervision.from_links(3, must=[(0, 1)]) | Supervision.from_labels([1, None, 2])
+        >>> both.only("labels")
+        Supervision(3 rows: 2 label(s) of 2 class(es))
+        """
+        wanted = {k for kind in kinds for k in ([kind] if isinstance(kind, str) else kind)}
+        if unknown := wanted - set(KINDS):
+            raise SupervisionError(f"no such kind of hint: {sorted(unknown)}. The kinds are {list(KINDS)}.")
+        return Supervision(self.n_samples, {k: part for k, part in self._all.items() if k in wanted})
+
+    @cached_property
+    def links(self) -> Links:
+        """The links, empty if there are none."""
+        part: Links = self._part("links", lambda: Links.of(self.n_samples))
+        return part
+
+    def _part(self, kind: str, empty: Any) -> Any:
+        return self._all[kind] if kind in self._all else empty()
+
+    @property
+    def must(self) -> IntArray:
+        """Pairs of rows that belong together, i < j, sorted."""
+        return self.links.must
+
+    @property
+    def must_weights(self) -> FloatArray:
+        """The weight of each must-link."""
+        return self.links.must_weights
+
+    @property
+    def cannot(self) -> IntArray:
+        """Pairs of rows that do not belong together, i < j, sorted."""
+        return self.links.cannot
+
+    @property
+    def cannot_weights(self) -> FloatArray:
+        """The weight of each cannot-link."""
+        return self.links.cannot_weights
+
+    @property
+    def must_groups(self) -> Groups:
+        """Groups of rows that all belong together."""
+        return self.links.must_groups
+
+    @property
+    def cannot_groups(self) -> Groups:
+        """Groups of rows no two of which belong together."""
+        return self.links.cannot_groups
+
+    @property
+    def _triplets(self) -> Triplets:
+        part: Triplets = self._part("triplets", lambda: Triplets.of(self.n_samples, None, []))
+        return part
+
+    @property
+    def triplets(self) -> IntArray:
+        """Triplets of rows, ascending."""
+        return self._triplets.rows_abc
+
+    @property
+    def answers(self) -> npt.NDArray[np.int8]:
+        """The answer to each triplet as a code: 0 AB, 1 AC, 2 BC, 3 NEITHER."""
+        return self._triplets.answers
+
+    @property
+    def answer_words(self) -> tuple[str, ...]:
+        """The answer to each triplet as a word."""
+        return tuple(TRIPLET_ANSWERS[code] for code in self.answers)
+
+    @property
+    def triplet_weights(self) -> FloatArray:
+        """The weight of each triplet."""
+        return self._triplets.weights
+
+    @property
+    def bags(self) -> Bags | None:
+        """Each row's bag and each bag's labels, or None."""
+        return self._part("bags", lambda: None)  # type: ignore[no-any-return]
+
+    @property
+    def label_codes(self) -> IntArray:
+        """The label of each row as a code into :attr:`classes`; -1 where it is not known."""
+        part: Labels | None = self._part("labels", lambda: None)
+        return part.codes if part is not None else np.full(self.n_samples, -1, dtype=np.int64)
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The labels that occur, sorted."""
+        part: Labels | None = self._part("labels", lambda: None)
+        return part.classes if part is not None else ()
+
+    @property
+    def touched(self) -> npt.NDArray[np.bool_]:
+        """Mark the rows that some hint speaks of (a row of an unlabelled bag is not one)."""
+        mask = np.zeros(self.n_samples, dtype=bool)
+        for part in self._all.values():
+            mask[part.rows] = True
+        return mask
+
+    # ------------------------------------------------------------------ what follows
+
+    def closure(self, on_conflict: OnConflict = "raise") -> Closure:
+        """Return must-link components and the cannot edges between them.
+
+        Time and memory are linear in rows plus links; no implied pair is built.
+
+        Parameters
+        ----------
+        on_conflict : {"raise", "drop", "keep"}
+            What to do with a cannot-link between rows that must-links join: raise an error that shows the
+            chain, leave the cannot-link out, or keep it as an edge from the component to itself.
+        """
+        return _closure.close(self.links, self.n_samples, on_conflict)
+
+    @cached_property
+    def _kept_closure(self) -> Closure:
+        return self.closure(on_conflict="keep")
+
+    def relation(self, i: int, j: int) -> Relation:
+        """Tell whether rows i and j belong together, do not, or nothing is known, and why."""
+        for row in (i, j):
+            if not 0 <= row < self.n_samples:
+                raise SupervisionError(f"row {row} is not one of the rows 0 to {self.n_samples - 1}.")
+        if i == j:
+            raise SupervisionError(f"relation asks of two rows, got row {i} twice.")
+        return self._kept_closure.relation(int(i), int(j))
+
+    def without_conflicts(self) -> Supervision:
+        """Return these hints less the cannot-links that the must-links contradict."""
+        parts: dict[str, _Part] = dict(self._all)
+        parts["links"] = _closure.without_conflicts(self.links, self.n_samples)
+        return Supervision(self.n_samples, parts)

@@ -1,0 +1,106 @@
+"""Triplets: which two of three rows belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.exceptions import SupervisionError
+from likewise.supervision._rows import FloatArray, IntArray, check_rows, check_weights, frozen
+
+TripletAnswer = Literal["AB", "AC", "BC", "NEITHER"]
+TRIPLET_ANSWERS: tuple[str, ...] = get_args(TripletAnswer)
+
+# AB leaves c out, AC leaves b out, BC leaves a out. The table is its own inverse: a triplet whose odd one
+# stands at place p has the answer _ODD_ONE[p].
+_ODD_ONE = (2, 1, 0)
+
+
+def check_answers(answers: Any, n: int) -> npt.NDArray[np.int8]:
+    """Turn the words AB, AC, BC, NEITHER (one, or one a triplet) into codes 0 to 3."""
+    words = [answers] * n if isinstance(answers, str) else list(answers)
+    if len(words) != n:
+        raise SupervisionError(f"answers must be one word a triplet: wanted {n}, got {len(words)}.")
+    codes = {word: code for code, word in enumerate(TRIPLET_ANSWERS)}
+    out = np.empty(n, dtype=np.int8)
+    for t, word in enumerate(words):
+        key = str(word).upper()
+        if key not in codes:
+            raise SupervisionError(
+                f"answers[{t}] is {word!r}; wanted one of {', '.join(TRIPLET_ANSWERS)}. "
+                "Leave out a triplet whose answer is not known."
+            )
+        out[t] = codes[key]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Triplets:
+    """Triplets (a, b, c) with a < b < c, and the answer to "which two belong together?"."""
+
+    rows_abc: IntArray
+    answers: npt.NDArray[np.int8]
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, n_samples: int, triplets: Any, answers: Any, weights: Any = None) -> Triplets:
+        """Check triplets and bring them to one form: rows ascending, each statement once."""
+        rows = check_rows(triplets, n_samples, width=3, what="triplets")
+        weight = check_weights(weights, len(rows), what="weights")
+        codes = check_answers(answers, len(rows))
+        order = np.argsort(rows, axis=1, kind="stable")
+        sorted_rows = np.take_along_axis(rows, order, axis=1)
+        twice = np.flatnonzero((np.diff(sorted_rows, axis=1) == 0).any(axis=1))
+        if twice.size:
+            raise SupervisionError(f"triplets[{twice[0]}] is {tuple(rows[twice[0]])}: three rows are wanted.")
+        return cls._canonical(sorted_rows, _reordered(codes, order), weight)
+
+    @classmethod
+    def _canonical(cls, rows: IntArray, codes: npt.NDArray[np.int8], weight: FloatArray) -> Triplets:
+        order = np.lexsort((-weight, codes, rows[:, 2], rows[:, 1], rows[:, 0]))
+        rows, codes, weight = rows[order], codes[order], weight[order]
+        new = np.ones(len(rows), dtype=bool)
+        new[1:] = (rows[1:] != rows[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
+        return cls(frozen(rows[new]), frozen(codes[new]), frozen(weight[new]))
+
+    def __len__(self) -> int:
+        return len(self.rows_abc)
+
+    @property
+    def rows(self) -> IntArray:
+        """The rows that some triplet names, with repetitions."""
+        return self.rows_abc.reshape(-1)
+
+    def restrict(self, rows: IntArray, positions: IntArray) -> Triplets:
+        """Keep the triplets whose three rows survive, renumbered."""
+        moved = positions[self.rows_abc]
+        use = (moved >= 0).all(axis=1)
+        moved = moved[use]
+        order = np.argsort(moved, axis=1, kind="stable")
+        codes = _reordered(self.answers[use], order)
+        return self._canonical(np.take_along_axis(moved, order, axis=1), codes, self.weights[use])
+
+    def union(self, other: Triplets, n_samples: int) -> Triplets:
+        """Return the triplets of both."""
+        return self._canonical(
+            np.concatenate([self.rows_abc, other.rows_abc]),
+            np.concatenate([self.answers, other.answers]),
+            np.concatenate([self.weights, other.weights]),
+        )
+
+    def summary(self) -> str:
+        """Say what is inside in a few words."""
+        return f"{len(self)} triplet(s)"
+
+
+def _reordered(codes: npt.NDArray[np.int8], order: IntArray) -> npt.NDArray[np.int8]:
+    """Return the answers' codes after the three rows were put in `order`: the odd one stays the odd one."""
+    out = codes.copy()
+    odd = np.array([*_ODD_ONE, -1])[codes]  # which of a, b, c is the odd one; -1 for NEITHER
+    pairs = codes < 3
+    place = (order == odd[:, None]).argmax(axis=1)  # where it stands now
+    out[pairs] = np.array(_ODD_ONE, dtype=np.int8)[place[pairs]]
+    return out
