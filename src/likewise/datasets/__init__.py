@@ -1,1 +1,28 @@
-""""""
+"""Data sets of the papers, found where they are, and toy problems made from a seed.
+
+Importing this reads no data and opens no connection; :func:`load` does, when it is called.
+"""
+
+from __future__ import annotations
+
+from likewise.datasets._catalogue import catalogue, describe
+from likewise.datasets._dataset import Dataset
+from likewise.datasets._entry import Entry
+from likewise.datasets._generators import LabelTree, Toy, make_label_tree, make_moons, make_two_views
+from likewise.datasets._load import load
+from likewise.datasets._spelling import Spelling, spell
+
+__all__ = [
+    "Dataset",
+    "Entry",
+    "LabelTree",
+    "Spelling",
+    "Toy",
+    "catalogue",
+    "describe",
+    "load",
+    "make_label_tree",
+    "make_moons",
+    "make_two_views",
+    "spell",
+]

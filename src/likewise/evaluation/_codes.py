@@ -44,7 +44,7 @@ def label_codes(labels: Any, *, what: str) -> IntArray:
 
 def _is_missing(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if array.dtype.kind in "fc":
-        return np.isnan(array)
+        return np.asarray(np.isnan(array), dtype=bool)
     if array.dtype.kind == "O":
         # NaN is the value that differs from itself; pandas' NA is the one that cannot tell.
         return np.array([v is None or type(v).__name__ == "NAType" or bool(v != v) for v in array])

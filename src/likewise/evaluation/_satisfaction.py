@@ -91,13 +91,8 @@ def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> none = SimpleNamespace(indptr=np.array([0]), members=np.empty(0, int), weights=np.empty(0))
-    >>> hints = SimpleNamespace(
-    ...     shape=(4,), must=np.array([[0, 1], [1, 2]]), cannot=np.array([[0, 3]]),
-    ...     must_groups=none, cannot_groups=none,
-    ... )
+    >>> from likewise.supervision import Supervision
+    >>> hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 3)])
     >>> kept = link_satisfaction([0, 0, 1, 1], hints)
     >>> print(kept)
     1 of 2 must-links and 1 of 1 cannot-links kept (66.7%)
@@ -138,7 +133,8 @@ class _GroupPairs:
 
     @classmethod
     def of(cls, codes: IntArray, groups: Any) -> _GroupPairs:
-        sizes = np.diff(np.asarray(groups.indptr, dtype=np.int64))
+        indptr: IntArray = np.asarray(groups.indptr, dtype=np.int64)
+        sizes: IntArray = indptr[1:] - indptr[:-1]
         group = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
         members = np.asarray(groups.members, dtype=np.int64)
         n_labels = int(codes.max()) + 1
@@ -177,8 +173,8 @@ def triplet_satisfaction(labels: Any, supervision: Any) -> TripletSatisfaction:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> hints = SimpleNamespace(shape=(4,), triplets=[[0, 1, 2], [0, 2, 3]], answers=[0, 0])
+    >>> from likewise.supervision import Supervision
+    >>> hints = Supervision.from_triplets(4, [(0, 1, 2), (0, 2, 3)], "AB")
     >>> print(triplet_satisfaction([0, 0, 1, 1], hints))
     1 of 2 triplets kept (50.0%)
     """

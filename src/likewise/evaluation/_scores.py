@@ -91,6 +91,11 @@ def scores(
     --------
     >>> print(scores(["a", "a", "a", "b"], [0, 0, 1, 1]))
     ARI 0.000  NMI 0.344  Rand 0.500  V 0.344  purity 0.750  pairs P 0.500 R 0.333 F 0.400  (4 rows)
+
+    >>> from likewise.supervision import Supervision
+    >>> hints = Supervision.from_links(4, must=[(0, 1)])
+    >>> scores(["a", "a", "a", "b"], [0, 0, 1, 1], supervision=hints, rows="untouched").n_rows
+    2
     """
     if rows not in get_args(Rows):
         raise ValueError(f"rows must be one of {', '.join(map(repr, get_args(Rows)))}; got {rows!r}.")

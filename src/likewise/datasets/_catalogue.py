@@ -1,0 +1,114 @@
+"""The catalogue: what each data set is, where it comes from, and the checksums of its files."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from likewise.datasets._collections import COLLECTIONS
+from likewise.datasets._entry import Entry
+from likewise.datasets._tables import TABLES
+from likewise.exceptions import DatasetNotFoundError
+
+
+@cache
+def catalogue() -> Mapping[str, Entry]:
+    """Return every data set that :func:`load` knows, by name.
+
+    Nothing is read or fetched. The mapping cannot be changed.
+
+    Examples
+    --------
+    >>> entry = catalogue()["letters_ijl"]
+    >>> entry.n_rows, entry.n_columns, entry.n_classes, entry.licence
+    (2263, 16, 3, 'CC BY 4.0')
+    >>> sorted(name for name, entry in catalogue().items() if entry.kind == "bags")
+    ['hja_birdsong', 'letter_carroll', 'msrcv2']
+    """
+    return MappingProxyType({entry.name: entry for entry in (*TABLES, *COLLECTIONS)})
+
+
+def find(name: str) -> Entry:
+    """Return the entry of a name or an alias, whatever its case and dashes; else say what is close to it."""
+    known = {alias: entry for entry in catalogue().values() for alias in (entry.name, *entry.aliases)}
+    key = str(name).lower().replace("-", "_")
+    if key in known:
+        return known[key]
+    close = difflib.get_close_matches(key, known, n=3)
+    meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise DatasetNotFoundError(
+        f"there is no data set {name!r} among the {len(catalogue())} of the catalogue.{meant} "
+        "List them with print(likewise.datasets.describe())."
+    )
+
+
+def describe(name: str | None = None) -> str:
+    """Return the catalogue as a table to print, or all that it knows of one data set.
+
+    Parameters
+    ----------
+    name : str, optional
+        A data set; None describes all of them, one a line.
+
+    Returns
+    -------
+    str
+        Text to print.
+
+    Examples
+    --------
+    >>> print(describe("iris"))
+    iris: Fisher Iris
+      150 rows, 4 columns, 3 classes
+      found in: scikit-learn, folder
+      files: iris.csv.gz
+      cite: R. A. Fisher (1936). The use of multiple measurements in taxonomic problems...
+      licence: CC BY 4.0
+    >>> print(describe())
+    name            rows  columns  classes  kind        found in              licence
+    ionosphere       351       34        2  labels      folder, openml        CC BY 4.0
+    ...
+    """
+    if name is not None:
+        return _describe_one(find(name))
+    header = ("name", "rows", "columns", "classes", "kind", "found in", "licence")
+    cells = [header]
+    for e in catalogue().values():
+        found = ", ".join(e.origins)
+        cells.append(
+            (e.name, str(e.n_rows), str(e.n_columns), str(e.n_classes), e.kind, found, e.licence),
+        )
+    widths = [max(len(row[c]) for row in cells) for c in range(len(header))]
+    lines = []
+    for row in cells:
+        # The three numbers stand to the right, words to the left.
+        parts = [
+            cell.rjust(width) if 1 <= c <= 3 else cell.ljust(width)
+            for c, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(parts).rstrip())
+    return "\n".join(lines)
+
+
+def _describe_one(entry: Entry) -> str:
+    size = f"{entry.n_rows} {'texts' if entry.kind == 'text' else 'rows'}"
+    if entry.n_columns:
+        size += f", {entry.n_columns} columns"
+    if entry.n_bags:
+        size += f", {entry.n_bags} bags"
+    size += f", {entry.n_classes} {'labels' if entry.kind == 'multilabel' else 'classes'}"
+    lines = [
+        f"{entry.name}: {entry.source}",
+        size,
+        f"found in: {', '.join(entry.origins)}",
+        f"files: {', '.join(file for file, _ in entry.files)}",
+        f"cite: {entry.citation}",
+        f"licence: {entry.licence}",
+    ]
+    if entry.parent is not None:
+        lines.insert(2, f"cut from {entry.parent}: classes {', '.join(entry.keep)}")
+    if entry.note:
+        lines.append(f"note: {entry.note}")
+    return "\n  ".join(lines)

@@ -1,0 +1,166 @@
+"""Reading the files of a data folder: each one is hashed before it is believed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.datasets._dataset import Label
+from likewise.datasets._entry import Entry
+from likewise.exceptions import FileFormatError
+
+_INTEGER = re.compile(r"-?\d+")
+
+
+def read(entry: Entry, folder: Path) -> dict[str, Any]:
+    """Read the files of an entry that lie in `folder`; return the fields of its Dataset that they fill."""
+    content = {name: _verified(folder / name, digest) for name, digest in entry.files}
+    first = entry.files[0][0]
+    if first.endswith(".npz"):
+        fields = _read_npz(content[first])
+    else:
+        rows = _read_csv(content[first])
+        if entry.kind == "text":
+            fields = _read_texts(rows)
+        elif entry.kind == "bags":
+            fields = _read_bags(rows, _read_csv(content[f"{entry.name}.bags.csv"]))
+        elif entry.kind == "multilabel":
+            fields = _read_indicators(rows)
+        else:
+            fields = _read_table(rows)
+    if f"{entry.name}.hierarchy.csv" in content:
+        pairs = _read_csv(content[f"{entry.name}.hierarchy.csv"])[1:]
+        fields["hierarchy"] = tuple((parent, child) for parent, child in pairs)
+    if f"{entry.name}_unlabelled.csv.gz" in content:
+        more = _read_csv(content[f"{entry.name}_unlabelled.csv.gz"])[1:]
+        fields["X_unlabelled"] = _numbers([row[1:] for row in more])
+        fields["bags_unlabelled"] = np.array([int(row[0]) for row in more], dtype=np.int64)
+    if "y" in fields:
+        fields.setdefault("target_names", entry.class_names or class_names(fields["y"]))
+    return fields
+
+
+def _verified(path: Path, digest: str) -> bytes:
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != digest:
+        raise FileFormatError(
+            f"{path} is not the file of the catalogue: its SHA-256 should be {digest} and is {found}. "
+            "Copy the file again; if the data changed on purpose, read it with NumPy instead of load()."
+        )
+    return content
+
+
+def label_values(labels: Sequence[str]) -> npt.NDArray[Any]:
+    """Return labels as integers where all of them are, else as strings.
+
+    >>> label_values(["3", "8"])
+    array([3, 8])
+    >>> label_values(["3", "b"])
+    array(['3', 'b'], dtype='<U1')
+    """
+    if all(_INTEGER.fullmatch(label) for label in labels):
+        return np.array([int(label) for label in labels], dtype=np.int64)
+    return np.array(labels, dtype=np.str_)
+
+
+def class_names(y: npt.NDArray[Any]) -> tuple[str, ...]:
+    """Return the distinct values of `y`, sorted, as strings."""
+    return tuple(str(value) for value in np.unique(y))
+
+
+def _read_csv(content: bytes) -> list[list[str]]:
+    if content.startswith(b"\x1f\x8b"):
+        content = gzip.decompress(content)
+    return list(csv.reader(io.StringIO(content.decode("utf-8"), newline="")))
+
+
+def _numbers(rows: list[list[str]]) -> npt.NDArray[np.float64]:
+    return np.array(rows, dtype=np.str_).astype(np.float64)
+
+
+def _read_table(table: list[list[str]]) -> dict[str, Any]:
+    header, *rows = table
+    return {
+        "X": _numbers([row[:-1] for row in rows]),
+        "y": label_values([row[-1] for row in rows]),
+        "feature_names": tuple(header[:-1]),
+    }
+
+
+def _read_texts(table: list[list[str]]) -> dict[str, Any]:
+    rows = table[1:]
+    return {
+        "texts": tuple(row[0] for row in rows),
+        "split": np.array([row[1] for row in rows], dtype=np.str_),
+        "y": label_values([row[2] for row in rows]),
+    }
+
+
+def _read_bags(table: list[list[str]], bags: list[list[str]]) -> dict[str, Any]:
+    header, *rows = table
+    y = label_values([row[1] for row in rows])
+    as_label = int if y.dtype.kind == "i" else str
+    told: dict[int, tuple[Label, ...]] = {
+        int(bag): tuple(as_label(label) for label in labels.split(";") if label) for bag, labels in bags[1:]
+    }
+    return {
+        "X": _numbers([row[2:] for row in rows]),
+        "y": y,
+        "feature_names": tuple(header[2:]),
+        "bags": np.array([int(row[0]) for row in rows], dtype=np.int64),
+        "bag_labels": told,
+    }
+
+
+def _read_indicators(table: list[list[str]]) -> dict[str, Any]:
+    header, *rows = table
+    return {
+        "ids": np.array([row[0] for row in rows], dtype=np.str_),
+        "split": np.array([row[1] for row in rows], dtype=np.str_),
+        "Y": np.array([row[2:] for row in rows], dtype=np.str_).astype(np.int8),
+        "label_names": tuple(header[2:]),
+    }
+
+
+def _read_npz(content: bytes) -> dict[str, Any]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+        arrays = {key: stored[key] for key in stored.files}
+    fields: dict[str, Any] = {}
+    if "X" in arrays:
+        fields["X"] = arrays["X"].astype(np.float64)
+    else:
+        fields["X"] = _sparse(arrays)
+    if "y" in arrays:
+        fields["y"] = arrays["y"].astype(np.int64)
+    if "Y" in arrays:
+        fields["Y"] = arrays["Y"]
+        fields["label_names"] = tuple(map(str, arrays["labels"]))
+    elif "labels" in arrays:
+        fields["target_names"] = tuple(map(str, arrays["labels"]))
+    if "class_names" in arrays:
+        fields["target_names"] = tuple(map(str, arrays["class_names"]))
+    if "feature_names" in arrays:
+        fields["feature_names"] = tuple(map(str, arrays["feature_names"]))
+    if "view" in arrays:
+        fields["views"] = arrays["view"]
+    if "split" in arrays:
+        fields["split"] = arrays["split"]
+    return fields
+
+
+def _sparse(arrays: dict[str, npt.NDArray[Any]]) -> Any:
+    from scipy import sparse
+
+    # The file keeps 16-bit indices to be small; scipy wants 32.
+    parts = (arrays["data"].astype(np.float64), arrays["indices"].astype(np.int32), arrays["indptr"])
+    return sparse.csr_array(parts, shape=tuple(int(n) for n in arrays["shape"]))

@@ -1,0 +1,181 @@
+"""Finding a data set: scikit-learn's copy, then a folder of files, then OpenML."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from likewise.datasets import _files, _openml
+from likewise.datasets._catalogue import catalogue, find
+from likewise.datasets._dataset import Dataset
+from likewise.datasets._entry import Entry, Origin
+from likewise.exceptions import DatasetNotFoundError
+
+VARIABLE = "LIKEWISE_DATA"
+From = Literal["auto", "scikit-learn", "folder", "openml"]
+
+
+def load(
+    name: str,
+    *,
+    origin: From = "auto",
+    folder: str | os.PathLike[str] | None = None,
+    fetch: _openml.Fetch | None = None,
+) -> Dataset:
+    """Load a data set of the catalogue.
+
+    It is looked for in this order: the copy that scikit-learn ships; the folder that the environment
+    variable ``LIKEWISE_DATA`` names; OpenML, through scikit-learn's fetcher. Files of a folder must have
+    the SHA-256 of the catalogue. What comes from OpenML must have the shape and the number of classes of
+    the catalogue; its labels are those that OpenML uses, which may be spelled otherwise.
+
+    Parameters
+    ----------
+    name : str
+        A name of :func:`catalogue`, in any case and with dashes or underscores: "Letters-IJL" will do.
+    origin : {"auto", "scikit-learn", "folder", "openml"}, default="auto"
+        Where to look; "auto" tries all, in the order above.
+    folder : path, optional
+        A folder to read instead of the one that ``LIKEWISE_DATA`` names. To name one means to want its
+        copy, so nothing else is tried.
+    fetch : callable, optional
+        Called in place of ``sklearn.datasets.fetch_openml``, with the same keywords; for a mirror.
+
+    Returns
+    -------
+    Dataset
+        Fields that the set does not have are None.
+
+    Raises
+    ------
+    DatasetNotFoundError
+        If the name is unknown or no copy can be had; the message says what to do.
+    FileFormatError
+        If a file does not have the checksum of the catalogue.
+
+    Examples
+    --------
+    >>> iris = load("iris")
+    >>> iris
+    Dataset('iris': X 150 x 4, 3 classes; from scikit-learn)
+    >>> iris.target_names
+    ('setosa', 'versicolor', 'virginica')
+    """
+    entry = find(name)
+    if origin not in get_args(From):
+        raise ValueError(f"origin must be one of {', '.join(map(repr, get_args(From)))}; got {origin!r}.")
+    if folder is not None:
+        if origin not in ("auto", "folder"):
+            raise ValueError(f"folder={str(folder)!r} was given with origin={origin!r}; give one of the two.")
+        origin = "folder"
+    return _load(entry, origin, folder, fetch)
+
+
+def _load(
+    entry: Entry, origin: From, folder: str | os.PathLike[str] | None, fetch: _openml.Fetch | None
+) -> Dataset:
+    tried: list[str] = []
+    cause: Exception | None = None
+    if origin in ("auto", "scikit-learn"):
+        if entry.sklearn_copy is not None:
+            return _dataset(entry, "scikit-learn", _from_sklearn(entry.sklearn_copy))
+        if origin == "scikit-learn":
+            tried.append("scikit-learn ships no copy of it")
+    if origin in ("auto", "folder"):
+        path, why_not = _folder(folder)
+        if path is not None:
+            holder = _in_folder(entry, path)
+            if holder is not None:
+                return _dataset(entry, "folder", _part(entry, holder, _files.read(holder, path)))
+            why_not = f"{path} has no file {entry.files[0][0]}"
+        tried.append(why_not)
+    if origin in ("auto", "openml"):
+        holder = _whole(entry)
+        if holder.openml_id is None:
+            tried.append("its number at OpenML is not known")
+        else:
+            try:
+                return _dataset(entry, "openml", _part(entry, holder, _openml.read(holder, fetch)))
+            except DatasetNotFoundError as error:
+                cause = error.__cause__ if isinstance(error.__cause__, Exception) else None
+                tried.append(str(error))
+    raise DatasetNotFoundError(_how_to_get(entry, tried)) from cause
+
+
+def _whole(entry: Entry) -> Entry:
+    return entry if entry.parent is None else catalogue()[entry.parent]
+
+
+def _in_folder(entry: Entry, path: Path) -> Entry | None:
+    """Return the entry whose files the folder has: this one, else the one that it is a part of."""
+    for holder in dict.fromkeys((entry, _whole(entry))):
+        if not (path / holder.files[0][0]).is_file():
+            continue
+        missing = [file for file, _ in holder.files if not (path / file).is_file()]
+        if missing:
+            raise DatasetNotFoundError(
+                f"{path} has {holder.files[0][0]}, but not {', '.join(missing)}, which {holder.name!r} also "
+                "needs. Put the missing file beside it."
+            )
+        return holder
+    return None
+
+
+def _folder(folder: str | os.PathLike[str] | None) -> tuple[Path | None, str]:
+    """Return the folder to read, or None and why there is none."""
+    given = os.environ.get(VARIABLE) if folder is None else os.fspath(folder)
+    if not given:
+        return None, f"{VARIABLE} is not set"
+    path = Path(given).expanduser()
+    if not path.is_dir():
+        # A name that leads nowhere is a mistake to be told about, not a reason to go to the network.
+        where = f"{VARIABLE} is set to" if folder is None else "folder is"
+        raise DatasetNotFoundError(
+            f"{where} {given!r}, which is not a folder. Set it to the folder that holds the data files."
+        )
+    return path, ""
+
+
+def _from_sklearn(copy: str) -> dict[str, Any]:
+    from sklearn import datasets
+
+    bunch = getattr(datasets, f"load_{copy}")()
+    return {
+        "X": np.asarray(bunch.data, dtype=np.float64),
+        "y": np.asarray(bunch.target, dtype=np.int64),
+        "feature_names": tuple(map(str, bunch.feature_names)),
+        "target_names": tuple(map(str, bunch.target_names)),
+    }
+
+
+def _part(entry: Entry, holder: Entry, fields: dict[str, Any]) -> dict[str, Any]:
+    """Cut the classes of `entry` out of the set that holds it."""
+    if holder is entry:
+        return fields
+    use = np.isin(fields["y"].astype(np.str_), entry.keep)
+    y = fields["y"][use]
+    return {**fields, "X": fields["X"][use], "y": y, "target_names": _files.class_names(y)}
+
+
+def _dataset(entry: Entry, origin: Origin, fields: dict[str, Any]) -> Dataset:
+    known = {field.name for field in dataclasses.fields(Dataset)}
+    assert fields.keys() <= known, fields.keys() - known
+    return Dataset(name=entry.name, origin=origin, citation=entry.citation, licence=entry.licence, **fields)
+
+
+def _how_to_get(entry: Entry, tried: list[str]) -> str:
+    files = ", ".join(file for file, _ in entry.files)
+    ways = [f"put {files} into a folder and set {VARIABLE} to it (or pass folder=)"]
+    if "openml" in entry.origins:
+        number = _whole(entry).openml_id
+        ways.append(f"connect to the network, for scikit-learn to fetch https://www.openml.org/d/{number}")
+    if entry.sklearn_copy is not None:
+        ways.append("use origin='scikit-learn'")
+    return (
+        f"the data set {entry.name!r} is not to be had here: {'; '.join(tried)}. To get it, "
+        f"{'; or '.join(ways)}. Its source is {entry.source}."
+    )
