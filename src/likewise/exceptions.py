@@ -11,7 +11,9 @@
     ├── DatasetNotFoundError (LookupError)      a data set that cannot be had on this machine
     └── MissingDependencyError (ImportError)    an optional package is wanted and absent
     UserWarning
-    └── InconsistentSupervisionWarning          a soft method goes on with contradictory hints
+    ├── InconsistentSupervisionWarning          a soft method goes on with contradictory hints
+    └── ChangedIdsWarning                       hints were written for other sample ids than these
+        └── ShuffledIdsWarning                  for the same ids, in another order
 
 Convergence is reported by scikit-learn's own ``ConvergenceWarning``.
 """
@@ -19,6 +21,7 @@ Convergence is reported by scikit-learn's own ``ConvergenceWarning``.
 from __future__ import annotations
 
 __all__ = [
+    "ChangedIdsWarning",
     "DatasetNotFoundError",
     "FileFormatError",
     "InconsistentSupervisionError",
@@ -26,6 +29,7 @@ __all__ = [
     "InfeasibleSupervisionError",
     "LikewiseError",
     "MissingDependencyError",
+    "ShuffledIdsWarning",
     "SupervisionError",
     "UnsupportedSupervisionError",
 ]
@@ -65,3 +69,11 @@ class MissingDependencyError(LikewiseError, ImportError):
 
 class InconsistentSupervisionWarning(UserWarning):
     """A soft method was given contradictory hints and weighs them against one another."""
+
+
+class ChangedIdsWarning(UserWarning):
+    """A file of hints was written for other sample ids; those that it names are all here."""
+
+
+class ShuffledIdsWarning(ChangedIdsWarning):
+    """A file of hints was written for the same sample ids in another order; the hints follow the ids."""

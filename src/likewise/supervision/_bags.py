@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from likewise.exceptions import InconsistentSupervisionError, SupervisionError
-from likewise.supervision._labels import Labels
-from likewise.supervision._rows import IntArray, frozen
+from likewise.supervision._labels import Labels, is_missing, sorted_values
+from likewise.supervision._rows import IntArray, ReadOnly, frozen
 
 LabelSet = frozenset[Hashable]
 
 
 @dataclass(frozen=True, eq=False)
-class Bags:
+class Bags(ReadOnly):
     """The bag of each row as a code into `names` (-1: in no bag), and each bag's set of labels.
 
     ``labels[b]`` is None where nobody said what bag b holds.
@@ -29,9 +29,10 @@ class Bags:
     @classmethod
     def of(cls, bags: Any, bag_labels: Mapping[Any, Any] | None = None) -> Bags:
         """Check each row's bag, and the labels of the bags that have any."""
-        members = Labels.of(bags)
+        members = Labels.of(bags, what="bags")
         given = dict(bag_labels or {})
-        unknown = [name for name in given if name not in set(members.classes)]
+        names = set(members.classes)
+        unknown = [name for name in given if name not in names]
         if unknown:
             raise SupervisionError(
                 f"bag_labels speaks of bag {unknown[0]!r}, but no row is in it. "
@@ -43,12 +44,21 @@ class Bags:
             if value is None:
                 labels.append(None)
                 continue
-            if isinstance(value, str | bytes):
+            if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
                 raise SupervisionError(
-                    f"the labels of bag {name!r} must be a collection, got the text {value!r}. "
+                    f"the labels of bag {name!r} must be a collection, got {value!r}. "
                     "Split it first, or put it in a list."
                 )
-            if not (unique := frozenset(value)):
+            try:
+                unique = frozenset(v.item() if isinstance(v, np.generic) else v for v in value)
+            except TypeError as error:
+                raise SupervisionError(f"the labels of bag {name!r} must be hashable: {error}.") from error
+            if any(is_missing(label, None) for label in unique):
+                raise SupervisionError(
+                    f"bag {name!r} has a missing label among {value!r}. "
+                    "A bag's labels are all known, or none of them is."
+                )
+            if not unique:
                 raise SupervisionError(
                     f"bag {name!r} has an empty set of labels. Give None if its labels are not known."
                 )
@@ -72,13 +82,14 @@ class Bags:
 
     def union(self, other: Bags, n_samples: int) -> Bags:
         """Return the bags of both, or say where they differ."""
-        merged = Labels(self.codes, self.names).union(Labels(other.codes, other.names), n_samples)
+        theirs = Labels(other.codes, other.names)
+        merged = Labels(self.codes, self.names).union(theirs, n_samples, said="is in the bags")
         labels = dict(zip(self.names, self.labels, strict=True))
         for name, value in zip(other.names, other.labels, strict=True):
             if labels.get(name) is not None and value is not None and labels[name] != value:
                 raise InconsistentSupervisionError(
-                    f"bag {name!r} has the labels {set(labels[name] or ())} and {set(value)}. "
-                    "Keep one of the two."
+                    f"bag {name!r} has the labels {sorted_values(labels[name])} and "
+                    f"{sorted_values(value)}. Keep one of the two."
                 )
             labels[name] = labels.get(name) or value
         names = merged.classes

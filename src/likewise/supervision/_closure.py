@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from likewise.exceptions import InconsistentSupervisionError
 from likewise.supervision._groups import Groups
 from likewise.supervision._links import Links
-from likewise.supervision._rows import IntArray, frozen
+from likewise.supervision._rows import IntArray, frozen, sorted_unique
 
 OnConflict = Literal["raise", "drop", "keep"]
 RelationKind = Literal["must", "cannot", "unknown"]
@@ -90,37 +90,79 @@ class Closure:
         return must_graph(self.links, len(self.component))
 
     @cached_property
-    def _edge_source(self) -> dict[tuple[int, int], tuple[int, int]]:
-        ends = np.sort(self.component[self.links.cannot], axis=1)
-        pairs = zip(ends.tolist(), self.links.cannot.tolist(), strict=True)
-        return {(c, d): (i, j) for (c, d), (i, j) in pairs}
+    def _edge_source(self) -> tuple[IntArray, IntArray]:
+        """The component edges as sorted keys, and for each the first cannot-link that states it."""
+        return np.unique(_edge_keys(self.component[self.links.cannot], self.n_components), return_index=True)
+
+    @cached_property
+    def _group_source(self) -> Groups:
+        """The stated cannot groups, with the component of each member in the member's place."""
+        groups = self.links.cannot_groups
+        return Groups(groups.indptr, self.component[groups.members], groups.weights)
+
+    def components(self, min_size: int = 2) -> list[IntArray]:
+        """Return the rows of each component of at least `min_size` rows, ascending.
+
+        Examples
+        --------
+        >>> from likewise import Supervision
+        >>> Supervision.from_links(5, must=[(0, 3), (3, 4)]).closure().components()
+        [array([0, 3, 4])]
+        """
+        order = np.argsort(self.component, kind="stable")
+        ends = np.cumsum(self.sizes)
+        return [order[ends[c] - self.sizes[c] : ends[c]] for c in np.flatnonzero(self.sizes >= min_size)]
 
     def path(self, i: int, j: int) -> tuple[int, ...]:
-        """Return the shortest chain of must-links from row i to row j, both ends included."""
+        """Return the shortest chain of must-links from row i to row j, both ends included.
+
+        A must group counts as links from its first row to each of the others.
+        """
+        if self.component[i] != self.component[j]:
+            raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.")
         return shortest_path(self._graph, i, j)
 
     def relation(self, i: int, j: int) -> Relation:
-        """Tell what is known of rows i and j. Costs one walk through their components."""
+        """Tell what is known of rows i and j. Costs one walk through their components.
+
+        Where hints contradict one another the must-links win: rows of one component belong together.
+        """
         c, d = int(self.component[i]), int(self.component[j])
         if c == d:
             return Relation("must", _stated(self.links.must, self.links.must_groups, i, j), self._must(i, j))
-        ends = self._edge_source.get((min(c, d), max(c, d))) or self._group_ends(c, d)
+        ends = self._cannot_ends(i, j, c, d)
         if ends is None:
             return Relation("unknown", False, ())
         a, b = ends if self.component[ends[0]] == c else ends[::-1]
         steps = (*self._must(i, a), (a, b, "cannot"), *self._must(b, j))
-        return Relation("cannot", _stated(self.links.cannot, self.links.cannot_groups, i, j), steps)
+        return Relation("cannot", (a, b) == (i, j), steps)
 
     def _must(self, i: int, j: int) -> tuple[tuple[int, int, str], ...]:
-        path = self.path(i, j)
+        path = self.path(i, j) if i != j else (i,)
         return tuple((a, b, "must") for a, b in pairwise(path))
 
-    def _group_ends(self, c: int, d: int) -> tuple[int, int] | None:
-        for rows in self.links.cannot_groups:
-            components = self.component[rows]
-            if (components == c).any() and (components == d).any():
-                return int(rows[components == c][0]), int(rows[components == d][0])
-        return None
+    def _cannot_ends(self, i: int, j: int, c: int, d: int) -> tuple[int, int] | None:
+        """Return two rows said to be apart, one of component c and one of d: i and j if possible."""
+        if _stated(self.links.cannot, self.links.cannot_groups, i, j):
+            return i, j
+        keys, source = self._edge_source
+        key = min(c, d) * self.n_components + max(c, d)
+        at = int(np.searchsorted(keys, key))
+        if at < len(keys) and keys[at] == key:
+            a, b = self.links.cannot[source[at]].tolist()
+            return a, b
+        groups = self._group_source.shared(c, d)
+        if not len(groups):
+            return None
+        part = slice(*self._group_source.indptr[groups[0] : groups[0] + 2])
+        rows, components = self.links.cannot_groups.members[part], self._group_source.members[part]
+        return int(rows[components == c][0]), int(rows[components == d][0])
+
+
+def _edge_keys(ends: IntArray, n_components: int) -> IntArray:
+    """Number the edges between components; an edge has the same number in both directions."""
+    keys: IntArray = ends.min(axis=1) * n_components + ends.max(axis=1)
+    return keys
 
 
 def _stated(pairs: IntArray, groups: Groups, i: int, j: int) -> bool:
@@ -129,20 +171,22 @@ def _stated(pairs: IntArray, groups: Groups, i: int, j: int) -> bool:
     last = np.searchsorted(pairs[:, 0], low, side="right")
     if bool((pairs[first:last, 1] == high).any()):
         return True
-    return any(bool(np.isin([i, j], rows).all()) for rows in groups)
+    return len(groups.shared(i, j)) > 0
 
 
 def must_graph(links: Links, n_samples: int) -> csr_array:
     """Return the must-links as a symmetric sparse graph over the rows; groups enter as stars."""
     edges = np.concatenate([links.must, links.must_groups.star_edges()])
     ends = np.concatenate([edges, edges[:, ::-1]])
-    graph = coo_array((np.ones(len(ends), dtype=np.int8), ends.T), shape=(n_samples, n_samples))
-    return csr_array(graph)
+    # Floats, since csgraph would convert anything else at each call.
+    graph = csr_array(coo_array((np.ones(len(ends)), ends.T), shape=(n_samples, n_samples)))
+    return graph
 
 
 def shortest_path(graph: csr_array, i: int, j: int) -> tuple[int, ...]:
     """Return the shortest chain of edges from i to j, which must be in one component."""
-    _, before = breadth_first_order(graph, i, directed=False, return_predecessors=True)
+    # The graph is symmetric; directed=False would transpose it first.
+    _, before = breadth_first_order(graph, i, directed=True, return_predecessors=True)
     chain = [int(j)]
     while chain[-1] != i:
         chain.append(int(before[chain[-1]]))
@@ -158,14 +202,13 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict = "raise") -> Cl
     component = found.astype(np.int64)
 
     ends = component[links.cannot]
-    clash = ends[:, 0] == ends[:, 1] if len(ends) else np.zeros(0, dtype=bool)
+    clash = ends[:, 0] == ends[:, 1]
     group_clash = _clashes_in_groups(links.cannot_groups, component)
     conflicts = np.concatenate([links.cannot[clash], group_clash])
     if len(conflicts) and on_conflict == "raise":
         raise InconsistentSupervisionError(contradiction_text(conflicts, graph))
-    if on_conflict == "drop":
-        ends = ends[~clash]
-    keys = np.unique(ends.min(axis=1) * n_components + ends.max(axis=1)) if len(ends) else np.empty(0, int)
+    ends = ends[~clash] if on_conflict == "drop" else np.concatenate([ends, component[group_clash]])
+    keys = sorted_unique(_edge_keys(ends, int(n_components)))
     groups = [np.unique(component[rows]) for rows in links.cannot_groups]
     use = [g for g, members in enumerate(groups) if len(members) >= 2]
     return Closure(

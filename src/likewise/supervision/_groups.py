@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._rows import FloatArray, IntArray, check_rows, check_weights, frozen
+from likewise.supervision._rows import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(ReadOnly):
     """Groups of rows: the members of group g are ``members[indptr[g]:indptr[g + 1]]``, ascending."""
 
     indptr: IntArray
@@ -27,7 +28,7 @@ class Groups:
         weight = check_weights(weights, len(lists), what=f"weights of {what}")
         seen: dict[bytes, float] = {}
         for g, group in enumerate(lists):
-            rows = check_rows(group, n_samples, width=None, what=f"{what}[{g}]").reshape(-1)
+            rows = check_rows(group, n_samples, width=None, what=f"{what}[{g}]")
             unique = np.unique(rows)
             if unique.size < rows.size:
                 values, counts = np.unique(rows, return_counts=True)
@@ -80,5 +81,16 @@ class Groups:
     def star_edges(self) -> IntArray:
         """Return edges that join each group's members through its first one: size - 1 edges a group."""
         first = np.repeat(self.members[self.indptr[:-1]], np.diff(self.indptr))
-        edges: IntArray = np.column_stack([first, self.members])
-        return edges[edges[:, 0] != edges[:, 1]]
+        edges: IntArray = np.column_stack([first, self.members])[first != self.members]
+        return edges
+
+    @cached_property
+    def _by_member(self) -> tuple[IntArray, IntArray]:
+        order = np.argsort(self.members, kind="stable")
+        return self.members[order], self.group_of[order]
+
+    def shared(self, i: int, j: int) -> IntArray:
+        """Return the groups that both i and j are in. Costs a search, after one sort."""
+        members, group_of = self._by_member
+        of_i, of_j = (group_of[slice(*np.searchsorted(members, [k, k + 1]))] for k in (i, j))
+        return np.intersect1d(of_i, of_j)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import numbers
+from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from likewise.exceptions import InconsistentSupervisionError, SupervisionError
-from likewise.supervision._rows import IntArray, frozen
+from likewise.supervision._rows import IntArray, ReadOnly, frozen
 
 
 def is_missing(value: Any, missing: Any) -> bool:
@@ -18,45 +20,70 @@ def is_missing(value: Any, missing: Any) -> bool:
         return True
     if isinstance(value, float | np.floating) and np.isnan(value):
         return True
-    return missing is not None and type(value) is type(missing) and bool(value == missing)
+    if type(value).__name__ in {"NAType", "NaTType"}:  # pandas' own markers, without importing pandas
+        return True
+    if missing is None or isinstance(value, bool) != isinstance(missing, bool):
+        return False
+    # -1 and -1.0 are the same marker, but False is not 0.
+    both_numbers = isinstance(value, numbers.Real) and isinstance(missing, numbers.Real)
+    return (both_numbers or type(value) is type(missing)) and bool(value == missing)
 
 
 def sorted_values(values: Any) -> tuple[Any, ...]:
-    """Sort hashable values, by their words where they cannot be compared."""
+    """Sort hashable values, by their words where they have no order of their own."""
     unique = list(dict.fromkeys(values))
-    try:
-        return tuple(sorted(unique))
-    except TypeError:
-        return tuple(sorted(unique, key=lambda v: (type(v).__name__, repr(v))))
+    # Sets can be compared, yet only in part: to sort them would give an order that depends on the input's.
+    if all(isinstance(v, str | numbers.Real | bytes | date) for v in unique):
+        try:
+            return tuple(sorted(unique))
+        except TypeError:
+            pass
+    return tuple(sorted(unique, key=_words))
+
+
+def _words(value: Any) -> tuple[str, str]:
+    if isinstance(value, frozenset):
+        return "frozenset", repr(sorted(map(_words, value)))
+    return type(value).__name__, repr(value)
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class Labels(ReadOnly):
     """The label of each row as a code into `classes`, -1 where it is not known."""
 
     codes: IntArray
     classes: tuple[Hashable, ...]
 
     @classmethod
-    def of(cls, labels: Any, missing: Any = None) -> Labels:
+    def of(cls, labels: Any, missing: Any = None, *, what: str = "labels") -> Labels:
         """Check labels, one a row; None, NaN and `missing` mean "not known"."""
-        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
-            raise SupervisionError(f"labels must be a sequence with one entry a row, got {labels!r}.")
-        array = np.asarray(labels, dtype=object) if hasattr(labels, "dtype") else labels
-        if hasattr(array, "ndim") and array.ndim != 1:
-            raise SupervisionError(f"labels must have one axis, the rows; got shape {array.shape}.")
-        values = array.tolist() if hasattr(array, "tolist") else list(array)
+        if isinstance(labels, str | bytes | Mapping | Set) or not hasattr(labels, "__len__"):
+            raise SupervisionError(f"{what} must be a sequence with one entry a row, got {labels!r}.")
+        if hasattr(labels, "ndim") and labels.ndim != 1:
+            raise SupervisionError(f"{what} must have one axis, the rows; got shape {labels.shape}.")
         if isinstance(missing, np.generic):
             missing = missing.item()
+        if isinstance(labels, np.ndarray) and labels.dtype.kind in "iuU":
+            return cls._of_plain(labels, missing)
+        array = np.asarray(labels, dtype=object) if hasattr(labels, "dtype") else labels
+        values = array.tolist() if hasattr(array, "tolist") else list(array)
         values = [v.item() if isinstance(v, np.generic) else v for v in values]
         try:
             known = [None if is_missing(v, missing) else v for v in values]
             classes = sorted_values(v for v in known if v is not None)
         except (TypeError, ValueError) as error:
-            raise SupervisionError(f"labels must be hashable: {error}.") from error
+            raise SupervisionError(f"{what} must be hashable: {error}.") from error
         code = {value: c for c, value in enumerate(classes)}
         codes = np.fromiter((-1 if v is None else code[v] for v in known), dtype=np.int64, count=len(known))
         return cls(frozen(codes), classes)
+
+    @classmethod
+    def _of_plain(cls, labels: np.ndarray, missing: Any) -> Labels:
+        """Do the same for an array of integers or text, some ten times as fast."""
+        values, codes = np.unique(labels, return_inverse=True)
+        known = np.array([not is_missing(v, missing) for v in values.tolist()], dtype=bool)
+        lookup = np.where(known, np.cumsum(known) - 1, -1)
+        return cls(frozen(lookup[codes.reshape(-1)].astype(np.int64)), tuple(values[known].tolist()))
 
     def __len__(self) -> int:
         return int((self.codes >= 0).sum())
@@ -74,7 +101,7 @@ class Labels:
         lookup[used] = np.arange(len(used))
         return Labels(frozen(lookup[codes]), tuple(self.classes[c] for c in used))
 
-    def union(self, other: Labels, n_samples: int) -> Labels:
+    def union(self, other: Labels, n_samples: int, *, said: str = "is labelled") -> Labels:
         """Return the labels of both, or say which row was given two."""
         classes = sorted_values([*self.classes, *other.classes])
         code = {value: c for c, value in enumerate(classes)}
@@ -86,7 +113,7 @@ class Labels:
         if clash.size:
             i = clash[0]
             raise InconsistentSupervisionError(
-                f"row {i} is labelled {classes[mine[i]]!r} and {classes[theirs[i]]!r}. Keep one of the two."
+                f"row {i} {said} {classes[mine[i]]!r} and {classes[theirs[i]]!r}. Keep one of the two."
             )
         return Labels(frozen(np.where(mine >= 0, mine, theirs)), classes)
 

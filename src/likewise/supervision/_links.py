@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
 from likewise.supervision._groups import Groups
-from likewise.supervision._rows import FloatArray, IntArray, check_rows, check_weights, frozen
+from likewise.supervision._rows import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
 
 
 def check_pairs(values: Any, weights: Any, n_samples: int, *, what: str) -> tuple[IntArray, FloatArray]:
@@ -30,7 +30,7 @@ def check_pairs(values: Any, weights: Any, n_samples: int, *, what: str) -> tupl
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class Links(ReadOnly):
     """Must-links and cannot-links, as pairs and as groups."""
 
     must: IntArray

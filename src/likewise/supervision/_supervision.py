@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -10,13 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision import _closure
+from likewise.supervision import _closure, _implied
 from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, OnConflict, Relation
+from likewise.supervision._diagnosis import Diagnosis, diagnose
 from likewise.supervision._groups import Groups
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links
-from likewise.supervision._rows import FloatArray, IntArray, check_n_samples, first_positions, selected_rows
+from likewise.supervision._rows import (
+    FloatArray,
+    IntArray,
+    check_n_samples,
+    check_rows,
+    first_positions,
+    selected_rows,
+)
 from likewise.supervision._triplets import TRIPLET_ANSWERS, Triplets
 
 Kind = Literal["links", "triplets", "bags", "labels"]
@@ -231,13 +240,18 @@ class Supervision:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Supervision, (self.n_samples, self._all))
 
+    def __deepcopy__(self, memo: Any) -> Supervision:
+        return self  # nothing inside can change
+
     def _key(self) -> tuple[Any, ...]:
         def plain(value: Any) -> Any:
             if isinstance(value, np.ndarray):
                 return (value.shape, value.tobytes())
-            return tuple(map(plain, vars(value).values())) if isinstance(value, Groups) else value
+            if isinstance(value, Links | Triplets | Bags | Labels | Groups):
+                return tuple(plain(getattr(value, field.name)) for field in fields(value))
+            return value
 
-        return (self.n_samples, *((k, *map(plain, vars(part).values())) for k, part in self._all.items()))
+        return (self.n_samples, *((kind, plain(part)) for kind, part in self._all.items()))
 
     def __repr__(self) -> str:
         said = "; ".join(part.summary() for part in self._all.values()) or "no hints"
@@ -381,13 +395,50 @@ class Supervision:
         return self.closure(on_conflict="keep")
 
     def relation(self, i: int, j: int) -> Relation:
-        """Tell whether rows i and j belong together, do not, or nothing is known, and why."""
-        for row in (i, j):
-            if not 0 <= row < self.n_samples:
-                raise SupervisionError(f"row {row} is not one of the rows 0 to {self.n_samples - 1}.")
-        if i == j:
-            raise SupervisionError(f"relation asks of two rows, got row {i} twice.")
-        return self._kept_closure.relation(int(i), int(j))
+        """Tell whether rows i and j belong together, do not, or nothing is known, and why.
+
+        Where hints contradict one another the must-links win; :meth:`closure` shows the contradictions.
+        """
+        a, b = check_rows([i, j], self.n_samples, width=None, what="relation").tolist()
+        if a == b:
+            raise SupervisionError(f"relation asks of two rows, got row {a} twice.")
+        return self._kept_closure.relation(a, b)
+
+    def to_links(
+        self, *, more_clusters_than_classes: bool = False, limit: int = _implied.LIMIT
+    ) -> Supervision:
+        """Return everything as links: the stated ones, and those that triplets, bags and labels imply.
+
+        What each kind implies, and the two parameters, are told at :func:`triplets_to_links`,
+        :func:`bags_to_links` and :func:`labels_to_links`. Labels and bags are read each on their own.
+
+        Examples
+        --------
+        >>> hints = Supervision.from_links(4, must=[(0, 3)]) | Supervision.from_labels(["x", "y", "x", None])
+        >>> hints.to_links().relation(3, 1).reason
+        '3 = 0 ≠ 1'
+        """
+        links, n = self.links, self.n_samples
+        for kind, part in self._all.items():
+            if isinstance(part, Triplets):
+                links = links.union(_implied.links_of_triplets(part, n), n)
+            elif not isinstance(part, Links):
+                implied: Any = _implied.links_of_bags if kind == "bags" else _implied.links_of_labels
+                more = implied(part, more_clusters_than_classes=more_clusters_than_classes, limit=limit)
+                links = links.union(more, n)
+        return Supervision(n, {"links": links})
+
+    def diagnose(self, X: Any = None, *, labels: Any = None) -> Diagnosis:
+        """Count and weigh the hints: coverage, components, contradictions, redundancy.
+
+        Given rows `X` it adds the coherence of the links, and given the `labels` of a clustering made
+        without hints their informativeness; see :class:`Diagnosis`.
+        """
+        return diagnose(self, X, labels)
+
+    def describe(self, X: Any = None, *, labels: Any = None) -> str:
+        """Return the diagnosis as text; use ``print(hints.describe())``."""
+        return str(self.diagnose(X, labels=labels))
 
     def without_conflicts(self) -> Supervision:
         """Return these hints less the cannot-links that the must-links contradict."""

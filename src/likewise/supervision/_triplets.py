@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._rows import FloatArray, IntArray, check_rows, check_weights, frozen
+from likewise.supervision._rows import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
 
 TripletAnswer = Literal["AB", "AC", "BC", "NEITHER"]
 TRIPLET_ANSWERS: tuple[str, ...] = get_args(TripletAnswer)
@@ -38,7 +38,7 @@ def check_answers(answers: Any, n: int) -> npt.NDArray[np.int8]:
 
 
 @dataclass(frozen=True, eq=False)
-class Triplets:
+class Triplets(ReadOnly):
     """Triplets (a, b, c) with a < b < c, and the answer to "which two belong together?"."""
 
     rows_abc: IntArray
@@ -55,7 +55,8 @@ class Triplets:
         sorted_rows = np.take_along_axis(rows, order, axis=1)
         twice = np.flatnonzero((np.diff(sorted_rows, axis=1) == 0).any(axis=1))
         if twice.size:
-            raise SupervisionError(f"triplets[{twice[0]}] is {tuple(rows[twice[0]])}: three rows are wanted.")
+            given = tuple(rows[twice[0]].tolist())
+            raise SupervisionError(f"triplets[{twice[0]}] is {given}: three different rows are wanted.")
         return cls._canonical(sorted_rows, _reordered(codes, order), weight)
 
     @classmethod

@@ -1,0 +1,118 @@
+"""The links that labels, bags and triplets imply, in linear space wherever there is such a form.
+
+"Rows of different classes are apart" is a statement about all pairs of rows. Where rows of one class are
+also together, one row stands for its class, and a group of such rows says it all: the closure carries it to
+the others. Where they need not be together, no such form exists; the pairs are then counted before any of
+them is built, and too many are an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from likewise.exceptions import SupervisionError
+from likewise.supervision._bags import Bags, LabelSet
+from likewise.supervision._labels import Labels
+from likewise.supervision._links import Links
+from likewise.supervision._rows import IntArray
+from likewise.supervision._triplets import Triplets
+
+LIMIT = 1_000_000
+_BLOCK = 1_000_000  # so many pairs of label sets are compared at once
+
+
+def links_of_labels(labels: Labels, *, more_clusters_than_classes: bool, limit: int) -> Links:
+    """Return the links that partial labels imply: each label is a bag of one row with one label."""
+    sets = [frozenset([label]) for label in labels.classes]
+    return _links_of_sets(labels.codes, sets, more_clusters_than_classes, limit, "labels")
+
+
+def links_of_bags(bags: Bags, *, more_clusters_than_classes: bool, limit: int) -> Links:
+    """Return the links that the bags' label sets imply (Pei and Fern 2014, table 1 and section 4.3)."""
+    sets = list(dict.fromkeys(labels for labels in bags.labels if labels is not None))
+    number: dict[LabelSet | None, int] = {labels: s for s, labels in enumerate(sets)} | {None: -1}
+    codes = np.array([*(number[labels] for labels in bags.labels), -1], dtype=np.int64)[bags.codes]
+    return _links_of_sets(codes, sets, more_clusters_than_classes, limit, "bags")
+
+
+def links_of_triplets(triplets: Triplets, n_samples: int) -> Links:
+    """Return the links that answers imply: the two together, the third apart from both."""
+    said = triplets.answers < 3
+    code, weight = triplets.answers[said], triplets.weights[said]
+    every = np.arange(len(code))
+    two = np.array([(0, 1), (0, 2), (1, 2)])[code]
+    odd = np.array([2, 1, 0])[code]
+    rows = triplets.rows_abc[said]
+    first, second, third = rows[every, two[:, 0]], rows[every, two[:, 1]], rows[every, odd]
+    apart = np.concatenate([np.column_stack([first, third]), np.column_stack([second, third])])
+    return Links.of(
+        n_samples,
+        must=np.column_stack([first, second]),
+        must_weights=weight,
+        cannot=apart,
+        cannot_weights=np.tile(weight, 2),
+    )
+
+
+def _links_of_sets(codes: IntArray, sets: list[LabelSet], more: bool, limit: int, what: str) -> Links:
+    """Return the links of rows whose class is one of a set: ``sets[codes[i]]``, nothing known at -1."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(len(sets) + 1))
+    sizes = np.diff(starts)
+    single = np.array([len(labels) == 1 for labels in sets], dtype=bool) & (not more)
+    must_groups = [order[starts[s] : starts[s + 1]] for s in np.flatnonzero(single & (sizes > 1))]
+    stand_ins = order[starts[:-1][single]]
+    sizes = np.where(single, 1, sizes)  # the first row stands for the others
+    pairs, count = _disjoint(sets, sizes, single, limit)
+    if count > limit:
+        raise SupervisionError(
+            f"the {what} imply {count} cannot-links between rows, more than the limit of {limit}. Use fewer "
+            f"rows, raise `limit`, or use a method that honours {what} directly."
+        )
+    return Links.of(
+        len(codes),
+        cannot=_products(pairs, order, starts, sizes),
+        must_groups=must_groups,
+        cannot_groups=[stand_ins] if len(stand_ins) > 1 else None,
+    )
+
+
+def _disjoint(
+    sets: list[LabelSet], sizes: IntArray, single: npt.NDArray[np.bool_], limit: int
+) -> tuple[IntArray, int]:
+    """Return the pairs of sets, s < t, that share no label, and how many pairs of rows they stand for.
+
+    Pairs of two `single` sets are left out, since a group states them. Beyond the limit only the number goes
+    on being counted.
+    """
+    code: dict[Hashable, int] = {}
+    at = [(s, code.setdefault(label, len(code))) for s, labels in enumerate(sets) for label in labels]
+    s, c = np.array(at, dtype=np.int64).reshape(-1, 2).T
+    holds = csr_array((np.ones(len(s), dtype=np.int32), (s, c)), shape=(len(sets), max(len(code), 1)))
+    step = max(_BLOCK // max(len(sets), 1), 1)
+    found: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
+    count = 0
+    for start in range(0, len(sets), step):
+        first = np.arange(start, min(start + step, len(sets)))
+        apart = (holds[first] @ holds.T).toarray() == 0
+        apart &= np.arange(len(sets)) > first[:, None]
+        apart &= ~(single[first][:, None] & single)
+        count += int(sizes[first] @ (apart @ sizes))
+        if count <= limit:
+            i, j = np.nonzero(apart)
+            found.append(np.column_stack([first[i], j]))
+    return np.concatenate(found), count
+
+
+def _products(pairs: IntArray, order: IntArray, starts: IntArray, sizes: IntArray) -> IntArray:
+    """Return each row of set s with each row of set t, for all pairs (s, t) of sets at once."""
+    counts = sizes[pairs[:, 0]] * sizes[pairs[:, 1]]
+    pair = np.repeat(np.arange(len(pairs)), counts)
+    within = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
+    s, t = pairs[pair].T
+    i, j = np.divmod(within, sizes[t])
+    return np.column_stack([order[starts[s] + i], order[starts[t] + j]])

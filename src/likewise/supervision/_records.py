@@ -1,0 +1,265 @@
+"""Hints as small records that name sample ids: what every file format is read into and written from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from likewise.exceptions import FileFormatError, SupervisionError
+from likewise.supervision._ids import RowIds
+from likewise.supervision._labels import sorted_values
+from likewise.supervision._supervision import Supervision
+from likewise.supervision._triplets import TRIPLET_ANSWERS
+
+SHOWN = 5  # so many bad lines are told of at once
+
+
+class Record(NamedTuple):
+    """One statement. `kind` says which of the other fields count; see `USES`."""
+
+    line: int
+    kind: str
+    a: Any = ""
+    b: Any = ""
+    c: Any = ""
+    answer: Any = ""
+    label: Any = ""
+    bag: Any = ""
+    group: Any = ""
+    weight: float = 1.0
+
+
+FIELDS = Record._fields[1:]
+USES: dict[str, tuple[str, ...]] = {
+    "must": ("a", "b"),
+    "cannot": ("a", "b"),
+    "must_group": ("a", "group"),
+    "cannot_group": ("a", "group"),
+    "triplet": ("a", "b", "c", "answer"),
+    "label": ("a", "label"),
+    "bag": ("a", "bag"),
+    "bag_label": ("bag", "label"),
+}
+WEIGHTED = frozenset({"must", "cannot", "must_group", "cannot_group", "triplet"})
+ALL_LABELS = "bag_labels"  # a bag's whole set at once; JSON Lines and the id,bag,labels table have it
+
+
+@dataclass
+class Problems:
+    """What is wrong with a file, line by line; nothing is built while there is any."""
+
+    path: str
+    word: str = ":"
+    found: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, line: int, text: str) -> None:
+        """Note what is wrong with a line."""
+        self.found.append((line, text))
+
+    def settle(self) -> None:
+        """Raise one error that shows the first few problems, if there are any."""
+        if not self.found:
+            return
+        self.found.sort(key=lambda problem: problem[0])
+        shown = [f"{self.path}{self.word}{line}: {text}" for line, text in self.found[:SHOWN]]
+        if more := len(self.found) - SHOWN:
+            shown += [f"and {more} more."] if more > 0 else []
+        raise FileFormatError("\n".join([*shown, "Nothing was read."]))
+
+
+def weight_of(value: Any) -> float:
+    """Return a weight, 1 for an empty cell, or raise ValueError with what is wrong."""
+    if value == "" or value is None:
+        return 1.0
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        weight = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"the weight is {value!r}; wanted a number such as 0.5.") from None
+    if not (math.isfinite(weight) and weight > 0):
+        raise ValueError(f"the weight is {value!r}; weights must be finite and above 0.")
+    return weight
+
+
+# ---------------------------------------------------------------------- from records to hints
+
+
+class _Builder:
+    """Gathers records, notes what is wrong with them, and makes hints if nothing is."""
+
+    def __init__(self, ids: RowIds, problems: Problems) -> None:
+        self.ids, self.problems = ids, problems
+        self.pairs: dict[str, list[tuple[int, int]]] = {"must": [], "cannot": []}
+        self.pair_weights: dict[str, list[float]] = {"must": [], "cannot": []}
+        self.groups: dict[tuple[str, Hashable], tuple[int, float, list[int]]] = {}
+        self.triplets: list[tuple[int, ...]] = []
+        self.answers: list[str] = []
+        self.triplet_weights: list[float] = []
+        self.labels: dict[int, tuple[Hashable, int]] = {}
+        self.bags: dict[int, tuple[Hashable, int]] = {}
+        self.bag_labels: dict[Hashable, tuple[set[Hashable], int]] = {}
+        self._add: dict[str, Callable[[Record], None]] = {
+            "must": self._pair,
+            "cannot": self._pair,
+            "must_group": self._group,
+            "cannot_group": self._group,
+            "triplet": self._triplet,
+            "label": lambda r: self._value(r, self.labels, r.label, "label"),
+            "bag": lambda r: self._value(r, self.bags, r.bag, "bag"),
+            "bag_label": self._bag_label,
+            ALL_LABELS: self._bag_label,
+        }
+
+    def add(self, record: Record) -> None:
+        """Take one record in, or note why it cannot be."""
+        try:
+            self._add[record.kind](record)
+        except ValueError as error:
+            self.problems.add(record.line, str(error))
+
+    def _rows(self, *ids: Any) -> tuple[int, ...]:
+        found = []
+        for value in ids:
+            if not isinstance(value, str) or value not in self.ids:
+                raise ValueError(self.ids.unknown_text(value))
+            found.append(self.ids.row_of[value])
+        if len(set(found)) < len(found):
+            raise ValueError(f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} is named twice.")
+        return tuple(found)
+
+    def _pair(self, record: Record) -> None:
+        i, j = self._rows(record.a, record.b)
+        self.pairs[record.kind].append((i, j))
+        self.pair_weights[record.kind].append(record.weight)
+
+    def _group(self, record: Record) -> None:
+        (row,) = self._rows(record.a)
+        line, weight, rows = self.groups.setdefault(
+            (record.kind, record.group), (record.line, record.weight, [])
+        )
+        if weight != record.weight:
+            raise ValueError(f"group {record.group!r} has the weight {weight} on line {line}.")
+        rows.append(row)
+
+    def _triplet(self, record: Record) -> None:
+        rows = self._rows(record.a, record.b, record.c)
+        answer = str(record.answer).strip().upper()
+        if answer not in TRIPLET_ANSWERS:
+            raise ValueError(f"the answer is {record.answer!r}; wanted one of {', '.join(TRIPLET_ANSWERS)}.")
+        self.triplets.append(rows)
+        self.answers.append(answer)
+        self.triplet_weights.append(record.weight)
+
+    def _value(self, record: Record, into: dict[int, tuple[Hashable, int]], value: Any, what: str) -> None:
+        (row,) = self._rows(record.a)
+        before, line = into.setdefault(row, (value, record.line))
+        if (type(before), before) != (type(value), value):
+            raise ValueError(f"{record.a!r} has the {what} {value!r}, but {before!r} on line {line}.")
+
+    def _bag_label(self, record: Record) -> None:
+        whole = record.kind == ALL_LABELS
+        given = set(record.label) if whole else {record.label}
+        if (before := self.bag_labels.get(record.bag)) is None:
+            self.bag_labels[record.bag] = (given, record.line)
+        elif not whole:
+            before[0].update(given)
+        elif before[0] != given:
+            raise ValueError(
+                f"bag {record.bag!r} has the labels {sorted_values(given)}, "
+                f"but {sorted_values(before[0])} on line {before[1]}."
+            )
+
+    def build(self) -> Supervision:
+        """Return the hints, or raise the error that tells of every problem."""
+        groups: dict[str, list[list[int]]] = {"must_group": [], "cannot_group": []}
+        group_weights: dict[str, list[float]] = {"must_group": [], "cannot_group": []}
+        for (kind, name), (line, weight, rows) in self.groups.items():
+            if len(set(rows)) < max(len(rows), 2):
+                twice = "names an id twice" if len(set(rows)) < len(rows) else "has one id; it needs two"
+                self.problems.add(line, f"the {kind} {name!r} {twice}.")
+            groups[kind].append(rows)
+            group_weights[kind].append(weight)
+        names = {bag for bag, _ in self.bags.values()}
+        for bag, (_, line) in self.bag_labels.items():
+            if bag not in names:
+                self.problems.add(line, f"bag {bag!r} has labels, but no id is said to be in it.")
+        self.problems.settle()
+
+        n = len(self.ids)
+        hints = Supervision.from_links(
+            n,
+            must=self.pairs["must"],
+            cannot=self.pairs["cannot"],
+            must_weights=self.pair_weights["must"],
+            cannot_weights=self.pair_weights["cannot"],
+            must_groups=groups["must_group"],
+            cannot_groups=groups["cannot_group"],
+            must_group_weights=group_weights["must_group"],
+            cannot_group_weights=group_weights["cannot_group"],
+        )
+        if self.triplets:
+            hints |= Supervision.from_triplets(n, self.triplets, self.answers, weights=self.triplet_weights)
+        if self.labels:
+            hints |= Supervision.from_labels([self.labels.get(row, (None,))[0] for row in range(n)])
+        if self.bags:
+            bag_labels = {bag: labels for bag, (labels, _) in self.bag_labels.items()}
+            hints |= Supervision.from_bags([self.bags.get(row, (None,))[0] for row in range(n)], bag_labels)
+        return hints
+
+
+def hints_of(records: Iterable[Record], ids: RowIds, problems: Problems) -> Supervision:
+    """Make hints from records, or raise one error that tells of every bad line."""
+    builder = _Builder(ids, problems)
+    for record in records:
+        builder.add(record)
+    return builder.build()
+
+
+# ---------------------------------------------------------------------- from hints to records
+
+
+def records_of(hints: Supervision, ids: RowIds) -> Iterator[Record]:
+    """Yield the hints as records, in one order; the members of a group follow one another."""
+    if hints.n_samples != len(ids):
+        raise SupervisionError(f"the hints speak of {hints.n_samples} rows, but there are {len(ids)} ids.")
+    name = ids.ids
+    line = 0
+    for kind in ("must", "cannot"):
+        weights = getattr(hints, f"{kind}_weights").tolist()
+        for (i, j), weight in zip(getattr(hints, kind).tolist(), weights, strict=True):
+            yield Record(line := line + 1, kind, a=name[i], b=name[j], weight=weight)
+    for kind in ("must_group", "cannot_group"):
+        groups = getattr(hints, f"{kind}s")
+        for g, (rows, weight) in enumerate(zip(groups, groups.weights.tolist(), strict=True), start=1):
+            for i in rows.tolist():
+                yield Record(line := line + 1, kind, a=name[i], group=str(g), weight=weight)
+    triplets = zip(hints.triplets.tolist(), hints.answer_words, hints.triplet_weights.tolist(), strict=True)
+    for (i, j, k), answer, weight in triplets:
+        yield Record(
+            line := line + 1, "triplet", a=name[i], b=name[j], c=name[k], answer=answer, weight=weight
+        )
+    for i, code in enumerate(hints.label_codes.tolist()):
+        if code >= 0:
+            yield Record(line := line + 1, "label", a=name[i], label=_plain(hints.classes[code], "label"))
+    if (bags := hints.bags) is not None:
+        for i, code in enumerate(bags.codes.tolist()):
+            if code >= 0:
+                yield Record(line := line + 1, "bag", a=name[i], bag=_plain(bags.names[code], "bag"))
+        for bag, labels in zip(bags.names, bags.labels, strict=True):
+            for label in sorted_values(labels or ()):
+                yield Record(line := line + 1, "bag_label", bag=bag, label=_plain(label, "label"))
+
+
+def _plain(value: Any, what: str) -> Any:
+    """Return a value that a file can hold, or say that it cannot."""
+    if value == "" or type(value) not in {str, bool, int, float}:
+        raise SupervisionError(
+            f"the {what} {value!r} cannot be written to a file; wanted text that is not empty, or a number. "
+            "Make hints with text in its place."
+        )
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SupervisionError(f"the {what} {value!r} cannot be written to a file; wanted a finite number.")
+    return value

@@ -1,0 +1,360 @@
+"""Files of hints, which speak of sample ids: CSV, JSON Lines and Parquet, in and out.
+
+A file is read whole and checked whole: either everything in it becomes hints, or one error tells of its bad
+lines and nothing does. Files are written beside the old one and then put in its place.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import secrets
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from likewise._optional import require
+from likewise.exceptions import ChangedIdsWarning, FileFormatError, ShuffledIdsWarning
+from likewise.supervision._ids import RowIds
+from likewise.supervision._jsonl import IDS, json_lines, json_objects, json_records
+from likewise.supervision._records import FIELDS, Problems, Record, hints_of, records_of
+from likewise.supervision._supervision import Supervision
+from likewise.supervision._tables import (
+    TYPED,
+    TYPES,
+    csv_line,
+    csv_rows,
+    table_cells,
+    table_records,
+    table_types,
+)
+
+__all__ = ["Format", "read_hints", "write_hints"]
+
+Format = Literal["csv", "jsonl", "parquet"]
+_SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_MARK = "# likewise hints"
+_METADATA = b"likewise_hints"
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What the first line of a file says of the ids and the data that it was written for."""
+
+    n: int
+    digest: str
+    sorted: str
+    lines: int
+    content: str = ""
+    types: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def now(cls, ids: RowIds, content: Any, lines: int, types: dict[str, str] | None = None) -> _Written:
+        """Say what a file is being written for."""
+        digest = "" if content is None else ids.content_digest(content)
+        return cls(len(ids), ids.digest, ids.sorted_digest, lines, digest, types or {})
+
+    @classmethod
+    def of(cls, said: dict[str, Any], path: str) -> _Written:
+        """Check what a file says of itself."""
+        try:
+            types = {name: str(said[f"{name}_type"]) for name in TYPED if f"{name}_type" in said}
+            if not set(types.values()) <= set(TYPES):
+                raise ValueError
+            return cls(
+                n=int(said["n"]),
+                digest=str(said.get("digest", "")),
+                sorted=str(said.get("sorted", "")),
+                lines=int(said.get("lines", 0)),
+                content=str(said.get("content", "")),
+                types=types,
+            )
+        except (KeyError, TypeError, ValueError):
+            raise FileFormatError(
+                f"{path}:1: the line about the ids cannot be understood: {said!r}. Remove it to read the "
+                "file without checking its ids."
+            ) from None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain names and values, leaving out what is empty."""
+        said = asdict(self)
+        types = said.pop("types")
+        return {k: v for k, v in said.items() if v != ""} | {f"{k}_type": v for k, v in types.items()}
+
+    def check(self, ids: RowIds, content: Any, n_lines: int, path: str) -> None:
+        """Compare with the ids and the data at hand: an error if they cannot be the same, else a warning."""
+        if n_lines < self.lines:
+            raise FileFormatError(
+                f"{path}: {self.lines} lines of hints were written, {n_lines} are here; the file is cut "
+                f"short. If lines were taken out on purpose, change lines={self.lines} in its first line."
+            )
+        if content is not None and self.content and ids.content_digest(content) != self.content:
+            raise FileFormatError(
+                f"{path}: the hints were written for other data: its rows have changed, or stand in another "
+                "order. Put the data back as it was, or leave `content` out if you are sure."
+            )
+        if not self.digest or self.digest == ids.digest:
+            return
+        if self.sorted == ids.sorted_digest:
+            warnings.warn(
+                f"{path} was written for the same {self.n} ids in another order. The hints follow the ids; "
+                "check that whatever else goes with the rows does so too.",
+                ShuffledIdsWarning,
+                stacklevel=3,
+            )
+            return
+        warnings.warn(
+            f"{path} was written for {self.n} ids that are not the {len(ids)} given. All those that its "
+            "hints name are here.",
+            ChangedIdsWarning,
+            stacklevel=3,
+        )
+
+
+def read_hints(
+    path: str | os.PathLike[str],
+    ids: Any,
+    *,
+    format: Format | None = None,
+    encoding: str = "utf-8",
+    content: Any = None,
+) -> Supervision:
+    """Read hints from a file that speaks of sample ids.
+
+    A table (CSV, Parquet) is recognised by its header: ``a,b,link[,weight]``, ``a,b,c,answer[,weight]``,
+    ``id,label``, ``id,bag[,labels]``, or the general layout of :func:`write_hints`. Time and memory are
+    linear in the file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    ids : RowIds or sequence of str
+        The id of each row of the data, in the order of the rows.
+    format : {"csv", "jsonl", "parquet"}, optional
+        By default the end of the name tells.
+    encoding : str, default="utf-8"
+        The encoding of a CSV or JSON Lines file. A byte order mark is passed over, and so are Windows line
+        ends.
+    content : array-like of shape (n_samples, ...), optional
+        The data. If the file was written with its content, data that differ are an error; this is how
+        shuffled rows are noticed where they have no ids of their own.
+
+    Returns
+    -------
+    Supervision
+        Hints for ``len(ids)`` rows.
+
+    Raises
+    ------
+    FileFormatError
+        If anything in the file is wrong; the message gives the line, and nothing is read.
+
+    Warns
+    -----
+    ShuffledIdsWarning
+        If the file was written for the same ids in another order. The hints follow the ids.
+    ChangedIdsWarning
+        If it was written for other ids, though those that it names are all there.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from likewise.supervision import read_hints
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "links.csv")
+    ...     _ = path.write_text("a,b,link\\ns1,s2,must\\ns2,007,cannot\\n")
+    ...     read_hints(path, ["s1", "s2", "007"])
+    Supervision(3 rows: 1 must, 1 cannot)
+    """
+    row_ids = RowIds.of(ids)
+    kind = _format(path, format)
+    problems = Problems(os.fspath(path), ", row " if kind == "parquet" else ":")
+    data = Path(path).read_bytes()
+    if not data.strip():
+        raise FileFormatError(f"{problems.path} is empty; a file without hints has at least a header.")
+    if kind == "parquet":
+        written, records = _read_parquet(data, problems)
+    else:
+        text = _decoded(data, encoding, problems.path)
+        written, records = (_read_csv if kind == "csv" else _read_jsonl)(text, problems)
+    counted = _Counted(records)
+    hints = hints_of(counted, row_ids, problems)
+    if written is not None:
+        written.check(row_ids, content, len(counted.lines), problems.path)
+    return hints
+
+
+def write_hints(
+    path: str | os.PathLike[str],
+    hints: Supervision,
+    ids: Any,
+    *,
+    format: Format | None = None,
+    content: Any = None,
+) -> None:
+    """Write hints to a file that speaks of sample ids, with a digest of the list of ids.
+
+    A table has the columns ``kind,a,b,c,answer,label,bag,group,weight``, of which each kind fills its own;
+    JSON Lines have one object a hint. Reading the file with the same ids gives the same hints. The file is
+    written under another name and then put in place, so that a crash leaves the old one whole.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; one that is there is replaced.
+    hints : Supervision
+        The hints. Labels and bags must be text or numbers; a table wants them all of one type.
+    ids : RowIds or sequence of str
+        The id of each row. Use ``RowIds.numbered(n)`` if there are none.
+    format : {"csv", "jsonl", "parquet"}, optional
+        By default the end of the name tells. Parquet needs pyarrow.
+    content : array-like of shape (n_samples, ...), optional
+        The data, whose digest is written too, for :func:`read_hints` to compare.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from likewise.supervision import Supervision, read_hints, write_hints
+    >>> hints = Supervision.from_links(3, must=[(0, 1)], cannot_groups=[[0, 1, 2]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "hints.jsonl")
+    ...     write_hints(path, hints, ["s1", "s2", "s3"])
+    ...     print(path.read_text().splitlines()[1])
+    ...     read_hints(path, ["s1", "s2", "s3"]) == hints
+    {"kind": "must", "items": ["s1", "s2"]}
+    True
+    """
+    row_ids = RowIds.of(ids)
+    kind = _format(path, format)
+    records = list(records_of(hints, row_ids))
+    if kind == "jsonl":
+        objects = list(json_objects(records))
+        first = {"kind": IDS, **_Written.now(row_ids, content, len(objects)).as_dict()}
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [first, *objects])
+        _replace(path, lambda part: part.write_bytes(text.encode("utf-8")))
+        return
+    written = _Written.now(row_ids, content, len(records), table_types(records)).as_dict()
+    if kind == "parquet":
+        _replace(path, lambda part: _write_parquet(part, records, written))
+        return
+    first_line = "; ".join([_MARK, *(f"{key}={value}" for key, value in written.items())])
+    lines = [first_line, csv_line(FIELDS), *(csv_line(table_cells(record)) for record in records)]
+    _replace(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
+
+
+class _Counted:
+    """Passes records on and remembers on how many lines they stood."""
+
+    def __init__(self, records: Iterator[Record]) -> None:
+        self.records, self.lines = records, set[int]()
+
+    def __iter__(self) -> Iterator[Record]:
+        for record in self.records:
+            self.lines.add(record.line)
+            yield record
+
+
+def _format(path: str | os.PathLike[str], format: str | None) -> str:
+    if format is None:
+        format = _SUFFIXES.get(Path(path).suffix.lower())
+        if format is None:
+            raise ValueError(
+                f"{os.fspath(path)!r} does not say its format; end its name with one of "
+                f"{', '.join(_SUFFIXES)}, or pass format=."
+            )
+    if format not in get_args(Format):
+        raise ValueError(f"format must be one of {get_args(Format)}, got {format!r}.")
+    return format
+
+
+def _decoded(data: bytes, encoding: str, path: str) -> str:
+    name = codecs.lookup(encoding).name
+    try:
+        return data.decode("utf-8-sig" if name == "utf-8" else name)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        tip = "encoding='latin-1' or 'cp1252', if the file comes from an older Windows program"
+        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            tip = "encoding='utf-16', which its first two bytes announce"
+        raise FileFormatError(
+            f"{path}:{line}: byte {error.start} is {data[error.start]:#04x}, which is not {name}. "
+            f"Save the file as UTF-8, or pass {tip}."
+        ) from error
+
+
+# ---------------------------------------------------------------------- the three formats
+
+_Read = tuple[_Written | None, Iterator[Record]]
+
+
+def _read_csv(text: str, problems: Problems) -> _Read:
+    written, first_line = None, 1
+    while text.startswith("#"):
+        line, _, text = text.partition("\n")
+        if first_line == 1 and line.startswith(_MARK):
+            # A spreadsheet adds empty cells to the line, and Windows a carriage return.
+            said = dict(part.strip().partition("=")[::2] for part in line.rstrip(",\r").split(";")[1:])
+            written = _Written.of(said, problems.path)
+            if text and not text.endswith("\n"):
+                last = first_line + 1 + text.count("\n")
+                problems.add(last, "the last line has no end; the file may be cut short. End it if not.")
+        first_line += 1
+    rows = csv_rows(text, first_line, problems)
+    header = next(rows, None)
+    if header is None:
+        problems.add(first_line, "there is no header.")
+        problems.settle()
+    assert header is not None
+    return written, table_records(header[1], rows, written.types if written else {}, problems)
+
+
+def _read_jsonl(text: str, problems: Problems) -> _Read:
+    objects = list(json_lines(text, problems))
+    written = None
+    if objects and objects[0][1].get("kind") == IDS:
+        written = _Written.of(objects.pop(0)[1], problems.path)
+    return written, json_records(iter(objects), problems)
+
+
+def _read_parquet(data: bytes, problems: Problems) -> _Read:
+    parquet = require("pyarrow.parquet", extra="scale")
+    pyarrow = require("pyarrow", extra="scale")
+    try:
+        table = parquet.ParquetFile(pyarrow.BufferReader(data)).read()
+        said = json.loads((table.schema.metadata or {}).get(_METADATA, "null"))
+        columns = [["" if v is None or v != v else v for v in column.to_pylist()] for column in table.columns]
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise FileFormatError(f"{problems.path} cannot be read as Parquet: {error}.") from error
+    written = _Written.of(said, problems.path) if said else None
+    rows = enumerate(zip(*columns, strict=True), start=1)
+    types = written.types if written else {}
+    return written, table_records(table.column_names, rows, types, problems)
+
+
+def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -> None:
+    parquet = require("pyarrow.parquet", extra="scale")
+    pyarrow = require("pyarrow", extra="scale")
+    cells = [table_cells(record) for record in records]
+    columns = {
+        name: pyarrow.array([row[c] or None for row in cells], type=pyarrow.string())
+        for c, name in enumerate(FIELDS)
+    }
+    table = pyarrow.table(columns).replace_schema_metadata({_METADATA: json.dumps(written)})
+    parquet.write_table(table, path)
+
+
+def _replace(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
+    """Let `write` make a file beside `path`, then put it there in one step."""
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        write(part)
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,114 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.exceptions import SupervisionError
+from likewise.supervision import RowIds
+
+TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, unique=True)
+
+
+def test_ids_and_rows():
+    ids = RowIds.of(np.array(["a", "007", "7"]))
+    assert ids.ids == ("a", "007", "7")
+    assert type(ids[0]) is str
+    assert ids.rows(["7", "a"]).tolist() == [2, 0]
+    assert ids.rows("007").tolist() == [1]
+    assert ids.rows([]).tolist() == []
+    assert "7" in ids
+    assert 7 not in ids
+    assert list(ids) == ["a", "007", "7"]
+    assert len(ids) == 3
+    assert RowIds.of(ids) is ids
+    assert RowIds.of(pd.Series(["x", "y"])) == RowIds.of(("x", "y"))
+    assert repr(RowIds.of(list("abcd"))) == "RowIds(4 rows: 'a', 'b', 'c', …)"
+    assert pickle.loads(pickle.dumps(ids)) == ids
+
+
+def test_numbered_ids():
+    assert RowIds.numbered(3).ids == ("0", "1", "2")
+    with pytest.raises(SupervisionError, match="at least 1"):
+        RowIds.numbered(0)
+
+
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [
+        (["a", "b", "a", "b"], "rows 0 and 2 both have the id 'a', and 1 more are repeated"),
+        (["a", "a"], "rows 0 and 1 both have the id 'a'; ids must differ"),
+        (["a", ""], "the id of row 1 is empty"),
+        (["a", None], "row 1 is None, of type NoneType"),
+        ([7, 8], "row 0 is 7, of type int; ids are text.*'007' stays"),
+        ([], "ids is empty"),
+        ("abc", "a sequence of texts"),
+        (5, "a sequence of texts"),
+        (["a\ud800"], "not valid Unicode"),
+    ],
+)
+def test_bad_ids(ids, text):
+    with pytest.raises(SupervisionError, match=text):
+        RowIds.of(ids)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ("Wren_01", "did you mean 'wren_01'"),
+        (" wren_01", "did you mean 'wren_01'"),
+        ("7", "did you mean '007'"),
+        ("wren_011", "did you mean 'wren_01'"),
+        ("zebra", r"no row has the id 'zebra'\."),
+        (7, "an id must be text, got 7 of type int"),
+    ],
+)
+def test_unknown_ids_name_the_nearest(wanted, text):
+    ids = RowIds.of(["wren_01", "owl_01", "007"])
+    with pytest.raises(SupervisionError, match=text):
+        ids.rows(["owl_01", wanted])
+
+
+def test_unknown_among_many_is_answered_soon():
+    ids = RowIds.numbered(300_000)
+    with pytest.raises(SupervisionError, match="did you mean '299999'"):
+        ids.rows(["0299999"])
+    with pytest.raises(SupervisionError, match=r"'nobody'\."):
+        ids.rows(["nobody"])
+
+
+def test_the_digest_is_settled():
+    # sha256 over each id's length, eight bytes low first, and its UTF-8; worked out once by hand.
+    import hashlib
+
+    data = b"\x01" + bytes(7) + b"a" + b"\x02" + bytes(7) + "é".encode()
+    assert RowIds.of(["a", "é"]).digest == hashlib.sha256(data).hexdigest()[:16]
+    assert RowIds.of(["ab", "c"]).digest != RowIds.of(["a", "bc"]).digest
+
+
+@given(TEXTS, st.randoms())
+def test_digests_tell_order_from_content(texts, random):
+    ids = RowIds.of(texts)
+    shuffled = random.sample(texts, len(texts))
+    other = RowIds.of(shuffled)
+    assert (ids.digest == other.digest) == (texts == shuffled)
+    assert ids.sorted_digest == other.sorted_digest
+    assert ids.rows(shuffled).tolist() == [texts.index(t) for t in shuffled]
+    assert RowIds.of([*texts, max(texts, key=len) + "x"]).sorted_digest != ids.sorted_digest
+
+
+def test_content_follows_ids():
+    X = np.array([[1.0, 2], [3, 4], [5, 6]])
+    ids = RowIds.of(["b", "a", "c"])
+    digest = ids.content_digest(X)
+    assert RowIds.of(["a", "c", "b"]).content_digest(X[[1, 2, 0]]) == digest
+    assert ids.content_digest(X.astype(int)) == digest
+    assert ids.content_digest(pd.DataFrame(X)) == digest
+    assert ids.content_digest(X[[1, 0, 2]]) != digest
+    assert ids.content_digest(X.reshape(3, 1, 2)) != digest
+    words = ids.content_digest(np.array([["x"], ["y"], ["z"]]))
+    assert words != ids.content_digest(np.array([["x"], ["z"], ["y"]]))
+    with pytest.raises(SupervisionError, match="one row an id: 3, got shape"):
+        ids.content_digest(X[:2])
