@@ -1,1 +1,7 @@
-""""""
+"""The k-means family: k-means that takes hints, all on one loop."""
+
+from likewise.kmeans._cop import COPKMeans
+from likewise.kmeans._labelled import ConstrainedKMeans, SeededKMeans
+from likewise.kmeans._soft import MKMeans, MPCKMeans, PCKMeans
+
+__all__ = ["COPKMeans", "ConstrainedKMeans", "MKMeans", "MPCKMeans", "PCKMeans", "SeededKMeans"]

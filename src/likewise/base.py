@@ -1,0 +1,186 @@
+"""The door that every hint-taking estimator goes through: parameters, X and hints are checked here, once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from likewise._compat import HAS_CALLBACKS, CallbackSupportMixin
+from likewise.exceptions import InfeasibleSupervisionError, SupervisionError, UnsupportedSupervisionError
+from likewise.supervision import Supervision
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What values a parameter may take, and how to say so."""
+
+    wanted: str
+    holds: Callable[[Any], bool]
+
+
+def integer(low: int) -> Rule:
+    """An integer of at least `low`."""
+    return Rule(
+        f"an integer of at least {low}",
+        lambda v: isinstance(v, int | np.integer) and not isinstance(v, bool) and bool(v >= low),
+    )
+
+
+def real(low: float, *, strict: bool = False) -> Rule:
+    """A finite number of at least `low`, or above it."""
+    return Rule(
+        f"a number {'above' if strict else 'of at least'} {low:g}",
+        lambda v: (
+            isinstance(v, int | float | np.integer | np.floating)
+            and not isinstance(v, bool)
+            and bool(np.isfinite(v))
+            and bool(v > low if strict else v >= low)
+        ),
+    )
+
+
+def choice(*options: Any) -> Rule:
+    """One of the options."""
+    return Rule(
+        "one of " + ", ".join(map(repr, options)),
+        lambda v: any(v is o or (type(v) is type(o) and v == o) for o in options),
+    )
+
+
+def either(*rules: Rule) -> Rule:
+    """What any of the rules allows."""
+    return Rule(" or ".join(rule.wanted for rule in rules), lambda v: any(rule.holds(v) for rule in rules))
+
+
+class Progress:
+    """Tells scikit-learn's callbacks of the starts and the iterations of a fit; does nothing without them."""
+
+    def __init__(self, estimator: Any, X: Any, n_starts: int) -> None:
+        self._estimator = estimator
+        self._X = X
+        self._fit: Any = None
+        self._start: Any = None
+        if HAS_CALLBACKS and getattr(estimator, "_skl_callbacks", None):
+            self._fit = estimator._init_callback_context(max_subtasks=n_starts)
+            self._fit.call_on_fit_task_begin(estimator=estimator, X=X)
+
+    def begin(self, name: str, max_iter: int) -> None:
+        """One start of the algorithm begins."""
+        if self._fit is not None:
+            self._start = self._fit.subcontext(task_name=name, max_subtasks=max_iter)
+            self._start.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
+
+    def step(self) -> bool:
+        """One iteration is done. True if a callback asks to stop."""
+        if self._start is None:
+            return False
+        task = self._start.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
+        return bool(task.call_on_fit_task_end(estimator=self._estimator, X=self._X))
+
+    def end(self) -> None:
+        """The start that began last is over."""
+        if self._start is not None:
+            self._start.call_on_fit_task_end(estimator=self._estimator, X=self._X)
+            self._start = None
+
+    def finish(self) -> None:
+        """The fit is over."""
+        if self._fit is not None:
+            self._fit.call_on_fit_task_end(estimator=self._estimator, X=self._X)
+
+
+class HintedEstimator(CallbackSupportMixin, BaseEstimator):
+    """What every estimator that takes hints inherits.
+
+    A subclass names the kinds of hint that it truly uses in ``_honours`` and refuses the rest, and states
+    what its parameters may be in ``_rules``. Hints are routed by default wherever scikit-learn's metadata
+    routing is enabled.
+    """
+
+    _honours: ClassVar[frozenset[str]] = frozenset()
+    _rules: ClassVar[dict[str, Rule]] = {}
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"supervision": True}
+
+    def _check_parameters(self) -> None:
+        for name, rule in self._rules.items():
+            value = getattr(self, name)
+            if not rule.holds(value):
+                raise ValueError(f"{type(self).__name__}: {name} must be {rule.wanted}, got {value!r}.")
+
+    def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
+        """Check the rows: dense, finite, two axes; float32 stays float32 and all else becomes float64."""
+        checked: np.ndarray = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse=False
+        )
+        return checked
+
+    def _check_supervision(self, supervision: Any, n_samples: int) -> Supervision:
+        """Check that the hints are hints, speak of these rows, and are of a kind that the method honours."""
+        if supervision is None:
+            return Supervision.none(n_samples)
+        name = type(self).__name__
+        if not isinstance(supervision, Supervision):
+            raise SupervisionError(
+                f"{name}: supervision must be a likewise.Supervision, got {type(supervision).__name__}. "
+                "Make one with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
+            )
+        if supervision.n_samples != n_samples:
+            raise SupervisionError(
+                f"{name}: the hints speak of {supervision.n_samples} rows, but X has {n_samples}. "
+                "Index the hints with the rows that you kept: hints[rows]."
+            )
+        if refused := supervision.kinds - self._honours:
+            kept = ", ".join(repr(kind) for kind in sorted(self._honours)) or "no hints"
+            raise UnsupportedSupervisionError(
+                f"{name} honours {kept} and cannot use {', '.join(sorted(refused))}. "
+                f"Keep what it can use with hints.only({', '.join(map(repr, sorted(self._honours)))}), "
+                "or convert the others with hints.to_links()."
+            )
+        return supervision
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+
+class HintedClusterer(ClusterMixin, HintedEstimator):
+    """A clusterer that takes hints beside the rows: ``fit(X, supervision=hints)``."""
+
+    def _check_n_clusters(self, n_clusters: int, n_samples: int, hints: Supervision) -> None:
+        if n_clusters > n_samples:
+            raise ValueError(
+                f"{type(self).__name__}: n_samples={n_samples} should be >= n_clusters={n_clusters}. "
+                "Ask for fewer clusters."
+            )
+        if n_clusters == 1 and (len(hints.cannot) or len(hints.cannot_groups)):
+            raise InfeasibleSupervisionError(
+                f"{type(self).__name__}: with n_clusters=1 all rows are together: no cannot-link can hold. "
+                "Ask for at least two clusters, or drop the cannot-links."
+            )
+        if n_clusters < len(hints.classes):
+            raise InfeasibleSupervisionError(
+                f"{type(self).__name__}: the labels name {len(hints.classes)} classes, but n_clusters="
+                f"{n_clusters}. Ask for at least as many clusters as there are classes."
+            )
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
+        """Fit, and return the cluster of each row. Takes what ``fit`` takes."""
+        labels: np.ndarray = self.fit(X, **kwargs).labels_
+        return labels
+
+    def _warn_not_converged(self, n_iter: int) -> None:
+        warnings.warn(
+            f"{type(self).__name__} stopped after {n_iter} iterations before its labels settled. "
+            "Raise max_iter, or tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

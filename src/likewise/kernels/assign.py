@@ -1,0 +1,136 @@
+"""The nearest cluster of every row, and what the rows of a cluster add up to, in one pass.
+
+All kernels drop the part of the cost that is the same for every cluster. Sums are kept in float64
+whatever the rows are in. Rows are taken four at a time and clusters two at a time, which keeps the
+products in registers: at 10^6 x 16 with 10 clusters that is as fast as a matrix product.
+"""
+
+import numpy as np
+from numba import njit
+
+# Sums may be reordered and fused; infinities must stay what they are (a padded cluster costs inf).
+_FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(nogil=True, fastmath=_FAST, inline="always")
+def _add_row(X, i, h, weight, sums, counts):
+    counts[h] += weight
+    for j in range(X.shape[1]):
+        sums[h, j] += weight * X[i, j]
+
+
+@njit(nogil=True, fastmath=_FAST, cache=True)
+def nearest_linear(X, weight, W, b, labels, sums, counts, cost):
+    """Give each row the cluster with the smallest ``W[h] . x + b[h]``.
+
+    X (n, d), weight (n,), W (K, d), b (K,): IN. K is even; a padded cluster has b = inf.
+    labels (n,): OUT. sums (K, d), counts (K,), cost (1,): OUT, added to.
+    """
+    n, d = X.shape
+    zero = X.dtype.type(0)
+    inf = X.dtype.type(np.inf)
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        b0 = b1 = b2 = b3 = inf
+        l0 = l1 = l2 = l3 = 0
+        for h in range(0, W.shape[0], 2):
+            s0 = s1 = s2 = s3 = zero
+            t0 = t1 = t2 = t3 = zero
+            for j in range(d):
+                v = W[h, j]
+                w = W[h + 1, j]
+                x0 = X[i, j]
+                x1 = X[i + 1, j]
+                x2 = X[i + 2, j]
+                x3 = X[i + 3, j]
+                s0 += x0 * v
+                s1 += x1 * v
+                s2 += x2 * v
+                s3 += x3 * v
+                t0 += x0 * w
+                t1 += x1 * w
+                t2 += x2 * w
+                t3 += x3 * w
+            s0 += b[h]
+            s1 += b[h]
+            s2 += b[h]
+            s3 += b[h]
+            t0 += b[h + 1]
+            t1 += b[h + 1]
+            t2 += b[h + 1]
+            t3 += b[h + 1]
+            if s0 < b0:
+                b0 = s0
+                l0 = h
+            if s1 < b1:
+                b1 = s1
+                l1 = h
+            if s2 < b2:
+                b2 = s2
+                l2 = h
+            if s3 < b3:
+                b3 = s3
+                l3 = h
+            if t0 < b0:
+                b0 = t0
+                l0 = h + 1
+            if t1 < b1:
+                b1 = t1
+                l1 = h + 1
+            if t2 < b2:
+                b2 = t2
+                l2 = h + 1
+            if t3 < b3:
+                b3 = t3
+                l3 = h + 1
+        labels[i] = l0
+        labels[i + 1] = l1
+        labels[i + 2] = l2
+        labels[i + 3] = l3
+        _add_row(X, i, l0, weight[i], sums, counts)
+        _add_row(X, i + 1, l1, weight[i + 1], sums, counts)
+        _add_row(X, i + 2, l2, weight[i + 2], sums, counts)
+        _add_row(X, i + 3, l3, weight[i + 3], sums, counts)
+        cost[0] += weight[i] * b0 + weight[i + 1] * b1 + weight[i + 2] * b2 + weight[i + 3] * b3
+    for i in range(whole, n):
+        best = inf
+        label = 0
+        for h in range(W.shape[0]):
+            s = zero
+            for j in range(d):
+                s += X[i, j] * W[h, j]
+            s += b[h]
+            if s < best:
+                best = s
+                label = h
+        labels[i] = label
+        _add_row(X, i, label, weight[i], sums, counts)
+        cost[0] += weight[i] * best
+
+
+@njit(nogil=True, fastmath=_FAST, cache=True)
+def nearest_diagonal(X, weight, A, B, c, labels, sums, squares, counts, cost):
+    """Give each row the cluster with the smallest ``sum_j x_j (A[h, j] x_j + B[h, j]) + c[h]``.
+
+    X (n, d), weight (n,), A, B (k, d), c (k,): IN.
+    labels (n,): OUT. sums, squares (k, d), counts (k,), cost (1,): OUT, added to.
+    """
+    n, d = X.shape
+    zero = X.dtype.type(0)
+    inf = X.dtype.type(np.inf)
+    for i in range(n):
+        best = inf
+        label = 0
+        for h in range(A.shape[0]):
+            s = zero
+            for j in range(d):
+                s += X[i, j] * (A[h, j] * X[i, j] + B[h, j])
+            s += c[h]
+            if s < best:
+                best = s
+                label = h
+        labels[i] = label
+        _add_row(X, i, label, weight[i], sums, counts)
+        for j in range(d):
+            squares[label, j] += weight[i] * X[i, j] * X[i, j]
+        cost[0] += weight[i] * best

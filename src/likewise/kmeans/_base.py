@@ -1,0 +1,243 @@
+"""What the members of the k-means family share: parameters, starts, the choice among them, prediction."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from likewise._compat import with_callbacks
+from likewise._threads import n_threads
+from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
+from likewise.evaluation import link_satisfaction
+from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
+from likewise.kmeans._metric import Metric
+from likewise.seeding import extend_seeds, seeds_from_closure
+from likewise.supervision import Closure, Supervision
+
+_IS_ARRAY = Rule("an array of shape (n_clusters, n_features)", lambda v: hasattr(v, "__len__"))
+
+
+class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClusterer):
+    """Base of the k-means family. A member says how hinted rows are placed and what metric is learned."""
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": integer(1),
+        "init": either(choice("hints", "k-means++"), _IS_ARRAY),
+        "n_init": integer(1),
+        "max_iter": integer(1),
+        "tol": real(0),
+        "n_jobs": either(choice(None, -1), integer(1)),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "hints",
+        n_init: int = 5,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------------------------ what a member supplies
+
+    def _closure(self, hints: Supervision) -> Closure:
+        """Return the closure that the start is drawn from."""
+        return hints.closure()
+
+    def _hinted_rows(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+    ) -> HintedRows | None:
+        """Return the rows that hints hold in place, or None."""
+        return None
+
+    def _learning(self, hinted: HintedRows | None) -> Learning | None:
+        """Return how a metric is learned, or None."""
+        return None
+
+    def _suggested_metric(self, X: np.ndarray, weight: np.ndarray, closure: Closure) -> Metric | None:
+        """Return the metric that the must-links suggest, where one is learned."""
+        return None
+
+    def _n_starts(self, hints: Supervision) -> int:
+        """Return how many starts are worth making."""
+        return self.n_init
+
+    def _n_hinted_starts(self, hints: Supervision) -> int:
+        """Return how many starts, the first ones, take their centres from the hints."""
+        return 1
+
+    def _seeds(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+    ) -> np.ndarray:
+        """Return the starting centres that the hints suggest."""
+        return seeds_from_closure(X, closure, self.n_clusters, weight, rng)
+
+    # ------------------------------------------------------------------ fitting
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster the rows of X, guided by the hints.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows. float32 is kept as float32.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The hints. None means no hints.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_parameters()
+        X = self._check_X(X, reset=True)
+        hints = self._check_supervision(supervision, len(X))
+        self._check_n_clusters(self.n_clusters, len(X), hints)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.sum() > 0:
+            raise ValueError("sample_weight is 0 for every row; give at least one row a weight.")
+        rng = check_random_state(self.random_state)
+        closure = self._closure(hints)
+
+        middle = np.average(X, axis=0, weights=weight).astype(X.dtype)
+        X = X - middle  # distances lose fewer digits around the origin
+        hinted = self._hinted_rows(X, weight, hints, closure, rng)
+        work = X.size * self.n_clusters
+        steps = Steps(
+            X,
+            weight,
+            self.n_clusters,
+            hinted=hinted,
+            learning=self._learning(hinted),
+            threads=n_threads(work, self.n_jobs),
+        )
+        tol = self.tol * float(X.var(axis=0).mean())
+        starts = self._starts(X, weight, hints, closure, middle, rng)
+        progress = Progress(self, X, len(starts))
+        fits = []
+        for number, start in enumerate(starts):
+            progress.begin(f"start {number}", self.max_iter)
+            fits.append(alternate(steps, start, max_iter=self.max_iter, tol=tol, progress=progress))
+            progress.end()
+        self._keep(_choose(fits, hinted, hints), middle, hints)
+        progress.finish()
+        return self
+
+    def _starts(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, middle: Any, rng: Any
+    ) -> list[Start]:
+        """Return every start: the first from the hints, the others drawn by k-means++.
+
+        Where a metric is learned, every third start has the metric that the must-links suggest from the
+        beginning, and the others keep the Euclidean one until the labels settle; the first of either sort
+        is from the hints. Neither sort is better in general, and the hints tell which was right.
+        """
+        plain = Metric.euclidean(X.shape[1])
+        if not isinstance(self.init, str):
+            given = np.array(self.init, dtype=np.float64)
+            if given.shape != (self.n_clusters, X.shape[1]) or not np.isfinite(given).all():
+                raise ValueError(
+                    f"{type(self).__name__}: init must be finite and of shape "
+                    f"{(self.n_clusters, X.shape[1])}, got shape {given.shape}."
+                )
+            return [Start(given - middle, plain)]
+        suggested = self._suggested_metric(X, weight, closure)
+        hinted = self._n_hinted_starts(hints) if self.init == "hints" and hints else 0
+        starts = []
+        for number in range(self._n_starts(hints)):
+            metric = plain if suggested is None or number % 3 else suggested
+            space = X if metric is plain else metric.embed(X)
+            if number < hinted:
+                seeds = self._seeds(space, weight, hints, closure, rng)
+            else:
+                seeds = extend_seeds(space, np.empty((0, X.shape[1])), self.n_clusters, weight, rng)
+            starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
+        return starts
+
+    def _keep(self, fit: Fit, middle: np.ndarray, hints: Supervision) -> None:
+        self.labels_ = fit.labels
+        self.cluster_centers_ = (fit.centers + middle).astype(middle.dtype)
+        self.n_iter_ = fit.n_iter
+        self.objective_ = fit.objective
+        self._metric = fit.metric
+        self._n_features_out = self.n_clusters
+        if "links" in self._honours:
+            self.violations_ = link_satisfaction(fit.labels, hints)
+        found = len(np.unique(fit.labels))
+        if found < self.n_clusters:
+            warnings.warn(
+                f"{type(self).__name__} found {found} distinct clusters of the {self.n_clusters} asked for: "
+                "X may have fewer distinct rows than that.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not fit.converged:
+            self._warn_not_converged(fit.n_iter)
+
+    # ------------------------------------------------------------------ using
+
+    def _new_rows(self, X: Any) -> tuple[np.ndarray, Metric, np.ndarray]:
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        return X, self._metric, np.asarray(self.cluster_centers_, dtype=np.float64)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of each new row: the nearest one, since nothing was said of it."""
+        X, metric, centers = self._new_rows(X)
+        labels: np.ndarray = metric.costs(X, centers).argmin(axis=1).astype(np.int32)
+        return labels
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the distance of each row to each centre, shape (n_samples, n_clusters)."""
+        X, metric, centers = self._new_rows(X)
+        return np.sqrt(metric.distances(X, centers)).astype(X.dtype)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the cost of the rows in their nearest clusters, links left out. Higher is better."""
+        X, metric, centers = self._new_rows(X)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return -float(weight @ metric.costs(X, centers).min(axis=1))
+
+
+def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> Fit:
+    """Choose among the starts by how well the clusters explain the hints, then by the objective.
+
+    The objective alone would not do: all rows enter it and only few are hinted, so clusters that contradict
+    the hints, with the hinted rows forced out of their nearest cluster, often have the lowest. So count the
+    links that the hinted rows would break if they went to their nearest clusters. Starts within one
+    standard deviation (the square root of the least count, at least 1) are taken as equal. Among these,
+    starts that began with the plain metric go before the others, so that few hints do not lead far from
+    k-means; then the lowest objective wins.
+    """
+    if hinted is None or len(fits) == 1 or "links" not in hints.kinds:
+        return min(fits, key=lambda fit: (fit.start.learn, fit.objective))
+    broken = []
+    for fit in fits:
+        labels = fit.labels.copy()
+        labels[hinted.rows] = fit.nearest
+        kept = link_satisfaction(labels, hints)
+        broken.append(kept.n_must - kept.n_must_kept + kept.n_cannot - kept.n_cannot_kept)
+    least = min(broken)
+    bound = least + max(1.0, np.sqrt(least))
+    equal = [fit for fit, count in zip(fits, broken, strict=True) if count <= bound]
+    return min(equal, key=lambda fit: (fit.start.learn, fit.objective))

@@ -1,0 +1,219 @@
+"""Hard links: COP-Means, which keeps every link or says why it cannot."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from likewise.exceptions import InfeasibleSupervisionError
+from likewise.kmeans._base import KMeansFamily
+from likewise.kmeans._links import Placed, adjacency
+from likewise.kmeans._metric import Metric
+from likewise.supervision import Closure, Supervision
+
+_MAX_SWEEPS = 100
+_MAX_STEPS = 200_000
+
+
+class ApartComponents:
+    """Must-link components that cannot-links keep apart: each one takes a cluster as a whole.
+
+    The components are the nodes of a graph whose edges are the cannot-links, and a labelling that keeps
+    every link is a colouring of it with k colours.
+    """
+
+    def __init__(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, k: int
+    ) -> None:
+        self.rows = np.unique(hints.links.rows)
+        self.X = np.asarray(X[self.rows], dtype=np.float64)
+        self.weight = weight[self.rows]
+        names, self._node = np.unique(closure.component[self.rows], return_inverse=True)
+        self._n = len(names)
+        self._first_row = self.rows[np.unique(self._node, return_index=True)[1]]
+        self._edges = np.searchsorted(names, closure.cannot)
+        self._groups = [np.searchsorted(names, group) for group in closure.cannot_groups]
+        self._indptr, self._partner, self._edge = adjacency(self._edges, self._n)
+        members = np.concatenate(self._groups) if self._groups else np.empty(0, dtype=np.int64)
+        groups = np.repeat(np.arange(len(self._groups)), [len(g) for g in self._groups]).astype(np.int64)
+        order = np.argsort(members, kind="stable")
+        self._group_ptr = np.searchsorted(members[order], np.arange(self._n + 1))
+        self._group_of = groups[order]
+        self._k = k
+        for group in self._groups:
+            if len(group) > k:
+                raise InfeasibleSupervisionError(
+                    f"{len(group)} rows must be apart from one another ({self._some(group)}), "
+                    f"but there are only {k} clusters. Ask for at least {len(group)}."
+                )
+        self._last: np.ndarray | None = None
+
+    def _some(self, nodes: Any) -> str:
+        rows = [str(self._first_row[node]) for node in list(nodes)[:10]]
+        return "rows " + ", ".join(rows) + (", …" if len(nodes) > 10 else "")
+
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+        """Label the components so that every link holds and the cost is as low as can be found."""
+        from likewise.kernels import icm
+
+        costs = metric.costs(self.X, centers)
+        node_costs = np.zeros((self._n, self._k))
+        np.add.at(node_costs, self._node, costs * self.weight[:, None])
+        # Breaking one link costs more than all rows together could gain by it.
+        never = 1.0 + 2.0 * float((node_costs.max(axis=1) - node_costs.min(axis=1)).sum())
+        m, d = self._n, 1
+        problem = icm.Problem(
+            node_costs, self._indptr, self._partner, self._edge,
+            np.ones(len(self._edges), dtype=bool), np.ones(len(self._edges)), np.zeros((len(self._edges), 1)),
+            0.0, 0.0, np.full(self._k, never),
+            self._group_ptr, self._group_of,
+            np.ones(len(self._groups), dtype=bool), np.ones(len(self._groups)),
+            np.empty((0, d)), np.empty((0, 1, d)), np.empty((0, 1)),
+        )  # fmt: skip
+        regret = np.sort(node_costs, axis=1)
+        gap = regret[:, 1] - regret[:, 0] if self._k > 1 else np.zeros(m)
+        order = np.argsort(-gap, kind="stable")
+        found = []
+        for start in [None] if self._last is None else [None, self._last]:
+            state = icm.State(
+                np.full(m, -1), np.zeros((len(self._groups), self._k)), np.zeros((0, self._k, d)),
+                np.zeros((0, self._k, 1)),
+            )  # fmt: skip
+            if start is not None:
+                icm.enter(problem, state, start)
+            icm.sweep_rows(problem, state, order, _MAX_SWEEPS)
+            if self._broken(state.labels):
+                if self._last is not None:
+                    continue  # the previous labels keep every link, so this one is not needed
+                self._last = self._search(node_costs)
+                fixed = icm.State(np.full(m, -1), np.zeros_like(state.n), *state[2:])
+                icm.enter(problem, fixed, self._last)
+                icm.sweep_rows(problem, fixed, order, _MAX_SWEEPS)
+                state = fixed
+            found.append((float(node_costs[np.arange(m), state.labels].sum()), state.labels))
+        energy, self._last = min(found, key=lambda pair: pair[0])
+        return Placed(self._last[self._node], energy, costs.argmin(axis=1))
+
+    def _broken(self, labels: np.ndarray) -> bool:
+        if (labels[self._edges[:, 0]] == labels[self._edges[:, 1]]).any():
+            return True
+        return any(len(np.unique(labels[group])) < len(group) for group in self._groups)
+
+    def _search(self, costs: np.ndarray) -> np.ndarray:
+        """Find a labelling that keeps every link by backtracking, or raise.
+
+        The component with the fewest clusters left is placed first, in its cheapest one (Brélaz 1979).
+        Components that nothing keeps apart do not influence one another, so each connected part of the graph
+        is searched by itself.
+        """
+        near: list[set[int]] = [set() for _ in range(self._n)]
+        for a, b in self._edges.tolist():
+            near[a].add(b)
+            near[b].add(a)
+        for group in self._groups:
+            for a in group.tolist():
+                near[a].update(int(b) for b in group if b != a)
+        labels = np.full(self._n, -1, dtype=np.int64)
+        seen = np.zeros(self._n, dtype=bool)
+        for root in range(self._n):
+            if not seen[root]:
+                part = [root]
+                seen[root] = True
+                for node in part:
+                    part += [b for b in near[node] if not seen[b]]
+                    seen[list(near[node])] = True
+                part = list(dict.fromkeys(part))
+                self._colour(part, near, costs, labels)
+        return labels
+
+    def _colour(self, part: list[int], near: list[set[int]], costs: np.ndarray, labels: np.ndarray) -> None:
+        blocked = {node: np.zeros(self._k, dtype=np.int64) for node in part}
+        left = set(part)
+        stack: list[tuple[int, list[int]]] = []
+        steps = 0
+        stuck = part[0]
+
+        def put(node: int, label: int, sign: int) -> None:
+            labels[node] = label if sign > 0 else -1
+            for other in near[node]:
+                blocked[other][label] += sign
+
+        def push() -> None:
+            node = min(left, key=lambda n: (int((blocked[n] == 0).sum()), -len(near[n]), n))
+            left.discard(node)
+            options = [int(h) for h in np.argsort(costs[node], kind="stable") if blocked[node][h] == 0]
+            stack.append((node, options[::-1]))
+
+        push()
+        while True:
+            node, options = stack[-1]
+            if labels[node] >= 0:
+                put(node, int(labels[node]), -1)
+            if options:
+                put(node, options.pop(), +1)
+                if not left:
+                    return
+                push()
+                continue
+            steps += 1
+            stuck = node if steps == 1 else stuck
+            stack.pop()
+            left.add(node)
+            if not stack or steps > _MAX_STEPS:
+                around = self._some(sorted(near[stuck]))
+                proved = (
+                    "no labelling keeps them all" if not stack else f"none was found in {_MAX_STEPS} tries"
+                )
+                raise InfeasibleSupervisionError(
+                    f"{len(part)} components are tied by cannot-links, and with {self._k} clusters "
+                    f"{proved}. It fails at row {self._first_row[stuck]}, which must be apart from {around}. "
+                    "Ask for more clusters, drop some of these links, or use PCKMeans, where links are soft."
+                )
+
+
+class COPKMeans(KMeansFamily):
+    """K-means in which every link holds, or an error says why it cannot.
+
+    Minimises :math:`\\sum_i \\|x_i - \\mu_{l_i}\\|^2` subject to :math:`l_i = l_j` for every must-link and
+    :math:`l_i \\ne l_j` for every cannot-link (Wagstaff, Cardie, Rogers & Schrödl 2001). The published
+    algorithm places rows one by one and gives up at the first dead end. Here must-link components are placed
+    as wholes, confident ones first; a dead end is left by backtracking; and components then move to cheaper
+    clusters as long as every link still holds. Whether k clusters suffice is a colouring problem, so the
+    search can take long on dense cannot-links: it ends with an error that says whether it was proved that
+    there is no solution, and where it fails.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find.
+    init, n_init, max_iter, tol, random_state, n_jobs
+        As in :class:`PCKMeans`.
+
+    Attributes
+    ----------
+    labels_, cluster_centers_, violations_, objective_, n_iter_
+        As in :class:`PCKMeans`; nothing is ever violated.
+
+    Examples
+    --------
+    >>> from likewise import COPKMeans, Supervision
+    >>> X = [[0.0], [1.0], [4.0], [5.0]]
+    >>> hints = Supervision.from_links(4, must=[(0, 3)], cannot=[(0, 1)])
+    >>> labels = COPKMeans(n_clusters=2, random_state=0).fit(X, supervision=hints).labels_
+    >>> bool(labels[0] == labels[3] != labels[1])
+    True
+    >>> COPKMeans(n_clusters=2).fit(X, supervision=Supervision.from_links(4, cannot_groups=[[0, 1, 2]]))
+    Traceback (most recent call last):
+    ...
+    likewise.exceptions.InfeasibleSupervisionError: 3 rows must be apart from one another (rows 0, 1, 2), ...
+    """
+
+    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
+
+    def _hinted_rows(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+    ) -> ApartComponents | None:
+        if "links" not in hints.kinds:
+            return None
+        return ApartComponents(X, weight, hints, closure, self.n_clusters)

@@ -1,0 +1,225 @@
+"""Rows named by links: gathered once, labelled exactly in one place, whatever the number of other rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likewise.kmeans._metric import Metric
+from likewise.kmeans._reach import Reach
+from likewise.supervision import Closure, Groups, Supervision
+
+_MAX_ROUNDS = 50
+_MAX_SWEEPS = 100
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The clusters of the hinted rows."""
+
+    labels: np.ndarray
+    energy: float
+    nearest: np.ndarray  # the clusters that they would have without their hints
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """What a broken link costs.
+
+    A must-link costs ``weight (alpha + beta ||x_i - x_j||^2)`` and a cannot-link
+    ``weight (reach - beta ||x_i - x_j||^2)``, where `reach` is constant, or the largest distance (None).
+    """
+
+    must_weight: float
+    cannot_weight: float
+    alpha: float
+    beta: float
+    reach: float | None
+
+
+class LinkedRows:
+    """The rows that some link names, and the energy of their labels."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        weight: np.ndarray,
+        hints: Supervision,
+        closure: Closure,
+        penalty: Penalty,
+        rng: np.random.RandomState,
+    ) -> None:
+        links = hints.links
+        self.rows = np.unique(links.rows)
+        self.X = np.asarray(X[self.rows], dtype=np.float64)
+        self.weight = weight[self.rows]
+        self._penalty = penalty
+        place = np.full(hints.n_samples, -1, dtype=np.int64)
+        place[self.rows] = np.arange(len(self.rows))
+        self._ends = place[np.concatenate([links.must, links.cannot])]
+        self._is_cannot = np.repeat([False, True], [len(links.must), len(links.cannot)])
+        self._weight = np.concatenate(
+            [penalty.must_weight * links.must_weights, penalty.cannot_weight * links.cannot_weights]
+        )
+        self._difference = self.X[self._ends[:, 0]] - self.X[self._ends[:, 1]]
+        self._indptr, self._partner, self._edge = adjacency(self._ends, len(self.rows))
+        self._set_groups(links.must_groups, links.cannot_groups, place)
+        self._components = _members(closure.component[self.rows])
+        self._order = rng.permutation(len(self.rows))
+        self._reach = None
+        if penalty.reach is None and (self._is_cannot.any() or self._group_is_cannot.any()):
+            self._reach = Reach(X, self._difference[self._is_cannot], rng)
+        self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
+
+    def _set_groups(self, must: Groups, cannot: Groups, place: np.ndarray) -> None:
+        self._groups = [place[rows] for rows in (*must, *cannot)]
+        self._group_is_cannot = np.repeat([False, True], [len(must), len(cannot)])
+        self._group_weight = np.concatenate(
+            [self._penalty.must_weight * must.weights, self._penalty.cannot_weight * cannot.weights]
+        )
+        sizes = [len(rows) for rows in self._groups]
+        member = np.concatenate(self._groups) if sizes else np.empty(0, dtype=np.int64)
+        group = np.repeat(np.arange(len(sizes)), sizes).astype(np.int64)
+        order = np.argsort(member, kind="stable")
+        self._group_ptr = np.searchsorted(member[order], np.arange(len(self.rows) + 1))
+        self._group_of = group[order]
+
+    def _under(self, metric: Metric) -> tuple[np.ndarray, ...]:
+        """Return the distances that a metric gives, computed once for each metric."""
+        if self._known is None or self._known[0] is not metric:
+            beta = self._penalty.beta
+            H, d = len(metric.A), self.X.shape[1]
+            dist = metric.lengths(self._difference) if beta else np.zeros((len(self._ends), H))
+            if beta and self._groups:
+                X, Y, Q = self.X, metric.image(self.X), metric.lengths(self.X)
+            else:
+                X, Y, Q = np.empty((0, d)), np.empty((0, H, d)), np.empty((0, H))
+            far = np.zeros((H, d))
+            reach = np.full(H, self._penalty.reach or 0.0)
+            if self._reach is not None:
+                reach, far = self._reach.farthest(metric)
+            self._known = (metric, (np.ascontiguousarray(dist), X, Y, Q, reach, far))
+        return self._known[1]
+
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+        """Label the rows so that their energy is as low as can be found.
+
+        Confident rows go first (largest gap between their two cheapest clusters; ties in the drawn order),
+        then single rows and whole components move in turns until neither lowers the energy. From the second
+        iteration on this is done twice, from the previous labels and afresh, and the better of the two is
+        kept: labels that were right under an earlier metric are hard to leave one row at a time.
+        """
+        from likewise.kernels import icm
+
+        k = len(centers)
+        costs = metric.costs(self.X, centers) * self.weight[:, None]
+        dist, X, Y, Q, reach, _ = self._under(metric)
+        problem = icm.Problem(
+            costs, self._indptr, self._partner, self._edge, self._is_cannot, self._weight, dist,
+            float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, k),
+            self._group_ptr, self._group_of, self._group_is_cannot, self._group_weight, X, Y, Q,
+        )  # fmt: skip
+        order = self._order[np.argsort(-_margins(costs)[self._order], kind="stable")]
+        starts = [None] if previous is None else [previous, None]
+        found = [self._descend(icm, problem, order, start) for start in starts]
+        energy, labels = min(found, key=lambda pair: pair[0])
+        return Placed(labels, energy, costs.argmin(axis=1))
+
+    def _descend(self, icm, problem, order, start):
+        state = self._empty_state(icm, problem)
+        energy = 0.0 if start is None else icm.enter(problem, state, start)
+        for _ in range(_MAX_ROUNDS):
+            energy += icm.sweep_rows(problem, state, order, _MAX_SWEEPS)
+            change = icm.move_components(problem, state, *self._components)
+            energy += change
+            if change == 0.0:
+                break
+        return energy, state.labels
+
+    def _empty_state(self, icm, problem):
+        G, k = len(self._groups), problem.U.shape[1]
+        d, H = problem.X.shape[1], problem.Q.shape[1]
+        cells = G if len(problem.X) else 0
+        return icm.State(
+            np.full(len(self.rows), -1), np.zeros((G, k)), np.zeros((cells, k, d)), np.zeros((cells, k, H))
+        )
+
+    def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
+        """Add to each metric's scatter what the broken links contribute (Bilenko, Basu & Mooney 2004).
+
+        ``w/2 (x_i - x_j)(x_i - x_j)'`` to both clusters' metrics for a broken must-link (w to a shared one),
+        ``w [(u - v)(u - v)' - (x_i - x_j)(x_i - x_j)']`` for a broken cannot-link.
+        """
+        *_, far = self._under(metric)
+        shared = len(scatter) == 1
+        left, right = labels[self._ends[:, 0]], labels[self._ends[:, 1]]
+        must = ~self._is_cannot & (left != right)
+        cannot = self._is_cannot & (left == right)
+        for owner in (left, right):
+            _add_squares(scatter, owner[must], self._difference[must], self._weight[must] / 2)
+        _add_squares(scatter, left[cannot], self._difference[cannot], -self._weight[cannot])
+        far_of = np.zeros(len(left), dtype=np.int64) if len(far) == 1 else left
+        _add_squares(scatter, left[cannot], far[far_of[cannot]], self._weight[cannot])
+        for rows, is_cannot, weight in zip(
+            self._groups, self._group_is_cannot, self._group_weight, strict=True
+        ):
+            clusters = np.unique(labels[rows])
+            parts = {int(h): self.X[rows[labels[rows] == h]] for h in clusters}
+            for h, part in parts.items():
+                if is_cannot:
+                    n_pairs = len(part) * (len(part) - 1) / 2
+                    own = 0 if shared else h
+                    vector = far[0 if len(far) == 1 else h]
+                    scatter[own] += weight * n_pairs * _square(vector[None], scatter.ndim)
+                    scatter[own] -= weight * _pair_scatter(part, part, scatter.ndim) / 2
+                    continue
+                for g, other in parts.items():
+                    if g != h:  # each pair comes twice: half to one cluster's metric, half to the other's
+                        scatter[0 if shared else h] += weight / 2 * _pair_scatter(part, other, scatter.ndim)
+
+
+def _margins(costs: np.ndarray) -> np.ndarray:
+    if costs.shape[1] == 1:
+        return np.zeros(len(costs))
+    two = np.partition(costs, 1, axis=1)
+    return two[:, 1] - two[:, 0]
+
+
+def adjacency(ends: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return, for each row, its partners and the numbers of the links to them."""
+    here = np.concatenate([ends[:, 0], ends[:, 1]])
+    there = np.concatenate([ends[:, 1], ends[:, 0]])
+    order = np.argsort(here, kind="stable")
+    indptr = np.searchsorted(here[order], np.arange(m + 1))
+    return indptr, there[order], np.tile(np.arange(len(ends)), 2)[order]
+
+
+def _members(component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of each component of two rows or more, one component after the other."""
+    order = np.argsort(component, kind="stable")
+    _, first, counts = np.unique(component[order], return_index=True, return_counts=True)
+    big = counts >= 2
+    parts = [order[a : a + n] for a, n in zip(first[big], counts[big], strict=True)]
+    indptr = np.concatenate([[0], np.cumsum(counts[big])]).astype(np.int64)
+    return indptr, np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+
+def _square(rows: np.ndarray, ndim: int, weight: np.ndarray | float = 1.0) -> np.ndarray:
+    weighted = rows * np.reshape(weight, (-1, 1))
+    return (weighted * rows).sum(axis=0) if ndim == 2 else weighted.T @ rows
+
+
+def _add_squares(scatter: np.ndarray, owner: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> None:
+    if len(scatter) == 1:
+        owner = np.zeros_like(owner)
+    for h in np.unique(owner):
+        mine = owner == h
+        scatter[h] += _square(rows[mine], scatter.ndim, weight[mine])
+
+
+def _pair_scatter(A: np.ndarray, B: np.ndarray, ndim: int) -> np.ndarray:
+    """Return the sum of squares of a - b over all rows a of A and b of B, without building the pairs."""
+    a, b = A.sum(axis=0), B.sum(axis=0)
+    squares = len(B) * _square(A, ndim) + len(A) * _square(B, ndim)
+    return squares - (2 * a * b if ndim == 2 else np.outer(a, b) + np.outer(b, a))

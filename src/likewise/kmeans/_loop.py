@@ -1,0 +1,220 @@
+"""The one loop of the k-means family: assign, move the centres, fit the metric, until the labels settle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from likewise.base import Progress
+from likewise.kmeans._links import Placed
+from likewise.kmeans._metric import Metric, inverse_metric
+from likewise.kmeans._stats import ClusterStats, assign_rows, moments_of, second_moment
+
+# A metric that changes may raise the objective; after so many iterations without a better one we stop.
+_PATIENCE = 5
+
+
+class HintedRows(Protocol):
+    """Rows whose clusters depend on hints. `place` labels them given centres and metric."""
+
+    rows: np.ndarray
+    X: np.ndarray
+    weight: np.ndarray
+
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+        """Label the rows."""
+
+
+class Violations(Protocol):
+    """Adds what broken links contribute to the scatter that a metric is learned from."""
+
+    rows: np.ndarray
+
+    def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
+        """Add to `scatter`."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How a metric is learned."""
+
+    diagonal: bool
+    per_cluster: bool
+    floor: float
+    violations: Violations | None
+
+    @property
+    def moments(self) -> str | None:
+        """The second moments that are wanted of each cluster."""
+        return None if not self.per_cluster else "diagonal" if self.diagonal else "full"
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where one start begins. With `learn` the metric is fitted from the first iteration on.
+
+    Without, the given metric is kept until the labels settle for the first time.
+    """
+
+    centers: np.ndarray
+    metric: Metric
+    learn: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Where one start ended: labels, and the centres and metric that gave them."""
+
+    labels: np.ndarray
+    centers: np.ndarray
+    metric: Metric
+    objective: float
+    nearest: np.ndarray  # clusters of the hinted rows by distance alone
+    n_iter: int
+    converged: bool
+    start: Start
+
+
+class Steps:
+    """The two steps of an iteration, over all rows: free rows in bulk, hinted rows in one place."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        weight: np.ndarray,
+        n_clusters: int,
+        *,
+        hinted: HintedRows | None = None,
+        learning: Learning | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.X, self.weight, self.k = X, weight, n_clusters
+        self.hinted, self.learning, self.threads = hinted, learning, threads
+        self._free_weight = weight
+        if hinted is not None:
+            self._free_weight = weight.copy()
+            self._free_weight[hinted.rows] = 0.0
+        diagonal = learning is None or learning.diagonal
+        self._free_second = self._second = second_moment(X, self._free_weight, diagonal=diagonal)
+        if hinted is not None:
+            self._second = self._second + second_moment(hinted.X, hinted.weight, diagonal=diagonal)
+        spread = self._second if self._second.ndim == 1 else self._second.diagonal()
+        spread = np.sqrt(np.maximum(spread / max(weight.sum(), 1e-300), 0.0))
+        self._scale = np.where(spread > 0, spread, 1.0)
+
+    def assign(
+        self, centers: np.ndarray, metric: Metric, previous: np.ndarray | None
+    ) -> tuple[np.ndarray, ClusterStats, float, np.ndarray]:
+        """Label every row; return labels, statistics, objective, and the hinted rows' nearest clusters."""
+        labels = np.empty(len(self.X), dtype=np.int32)
+        moments = moments_of(metric) or (self.learning.moments if self.learning else None)
+        stats = assign_rows(self.X, self._free_weight, centers, metric, labels, self.threads, moments=moments)
+        objective = stats.cost + (self._common(metric) if metric.shared else 0.0)
+        nearest = np.empty(0, dtype=np.int64)
+        if self.hinted is not None:
+            before = None if previous is None else previous[self.hinted.rows].astype(np.int64)
+            placed = self.hinted.place(metric, centers, before)
+            labels[self.hinted.rows] = placed.labels
+            own = ClusterStats.of(self.hinted.X, placed.labels, self.hinted.weight, self.k, moments=moments)
+            stats = stats + own
+            objective += placed.energy
+            nearest = placed.nearest
+        if (stats.counts == 0).any() and self._reseed(labels, stats, centers, metric):
+            stats = ClusterStats.of(self.X, labels, self.weight, self.k, moments=moments)
+        return labels, stats, objective, nearest
+
+    def _common(self, metric: Metric) -> float:
+        """The part of the free rows' cost that is the same for all clusters: the sum of x' A x."""
+        second = self._free_second
+        if metric.diagonal and second.ndim == 2:
+            second = second.diagonal()
+        return float((second * metric.A[0]).sum())
+
+    def _reseed(self, labels: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric) -> bool:
+        """Give each empty cluster the free row with the largest cost; rows on their centre are left alone."""
+        distances = metric.distances(self.X, centers)[np.arange(len(self.X)), labels] * self._free_weight
+        rows_left = np.bincount(labels, minlength=self.k)
+        changed = False
+        order = iter(np.argsort(-distances, kind="stable"))
+        for h in np.flatnonzero(stats.counts == 0):
+            for row in order:
+                if distances[row] <= 0:
+                    return changed
+                if rows_left[labels[row]] > 1:
+                    rows_left[labels[row]] -= 1
+                    labels[row] = h
+                    changed = True
+                    break
+        return changed
+
+    def update(
+        self, labels: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
+    ) -> tuple[np.ndarray, Metric]:
+        """Move the centres to the means of their rows, and fit the metric if `learn`."""
+        filled = stats.counts > 0
+        centers = np.where(
+            filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers
+        )
+        if not learn or self.learning is None:
+            return centers, metric
+        if self.learning.per_cluster:
+            assert stats.second is not None
+            scatter, mass = (
+                stats.second - _weighted_squares(stats.counts, centers, stats.second.ndim),
+                stats.counts,
+            )
+        else:
+            ndim = self._second.ndim + 1
+            within = self._second - _weighted_squares(stats.counts, centers, ndim).sum(axis=0)
+            scatter, mass = within[None], np.array([stats.counts.sum()])
+        if self.learning.violations is not None:
+            hinted = self.learning.violations
+            hinted.add_violations(scatter, labels[hinted.rows], metric)
+        return centers, inverse_metric(scatter, mass, self._scale, self.learning.floor)
+
+
+def _weighted_squares(counts: np.ndarray, centers: np.ndarray, ndim: int) -> np.ndarray:
+    if ndim == 2:
+        return counts[:, None] * np.square(centers)
+    return counts[:, None, None] * centers[:, :, None] * centers[:, None, :]
+
+
+def alternate(
+    steps: Steps, start: Start, *, max_iter: int, tol: float, progress: Progress | None = None
+) -> Fit:
+    """Alternate the two steps from the given start until the labels settle.
+
+    Fitting the metric may raise the objective, so the best state since the metric was first fitted is
+    returned. `tol` is an absolute bound on the squared movement of all centres.
+    """
+    centers, metric = start.centers, start.metric
+    learn = start.learn and steps.learning is not None
+    best: Fit | None = None
+    previous = None
+    stale = 0
+    near = False
+    for n_iter in range(1, max_iter + 1):
+        labels, stats, objective, nearest = steps.assign(centers, metric, previous)
+        here = Fit(labels, centers, metric, objective, nearest, n_iter, True, start)
+        stop = progress.step() if progress is not None else False
+        settled = near or (previous is not None and np.array_equal(labels, previous))
+        final = learn or steps.learning is None
+        if final and (best is None or objective < best.objective - 1e-9 * abs(best.objective)):
+            best, stale = here, 0
+        else:
+            stale += final
+        if settled and final:
+            return replace(here if steps.learning is None else best or here, n_iter=n_iter - near)
+        if stop or (learn and stale >= _PATIENCE):
+            return replace(best or here, n_iter=n_iter)
+        learn = steps.learning is not None and (learn or settled or n_iter >= max_iter // 2)
+        moved, metric = steps.update(labels, stats, centers, metric, learn)
+        near = not learn and float(np.square(moved - centers).sum()) <= tol
+        centers, previous = moved, labels
+    labels, _, objective, nearest = steps.assign(centers, metric, previous)
+    last = Fit(labels, centers, metric, objective, nearest, max_iter, False, start)
+    if best is not None and best.objective < objective:
+        last = replace(best, n_iter=max_iter)
+    return replace(last, converged=False)

@@ -1,0 +1,382 @@
+"""Soft links: PCK-Means, MK-Means and MPCK-Means."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from likewise.base import Rule, choice, real
+from likewise.exceptions import InconsistentSupervisionWarning
+from likewise.kmeans._base import KMeansFamily
+from likewise.kmeans._links import LinkedRows, Penalty
+from likewise.kmeans._loop import HintedRows, Learning
+from likewise.kmeans._metric import Metric, inverse_metric
+from likewise.kmeans._stats import second_moment
+from likewise.supervision import Closure, Supervision
+
+MetricKind = Literal["full", "diagonal"]
+
+
+class _SoftLinks(KMeansFamily):
+    """Members that weigh links against distances; contradictions are weighed too, with a warning."""
+
+    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
+    _rules: ClassVar[dict[str, Rule]] = {
+        **KMeansFamily._rules,
+        "must_weight": real(0, strict=True),
+        "cannot_weight": real(0, strict=True),
+    }
+
+    def _closure(self, hints: Supervision) -> Closure:
+        closure = hints.closure(on_conflict="keep")
+        if len(closure.conflicts):
+            i, j = closure.conflicts[0]
+            warnings.warn(
+                f"{type(self).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
+                f"the first between rows {i} and {j}, which are joined through "
+                f"{' – '.join(map(str, closure.path(int(i), int(j))))}. All are weighed against one another. "
+                "hints.without_conflicts() lets the must-links win.",
+                InconsistentSupervisionWarning,
+                stacklevel=4,
+            )
+        return closure
+
+    def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
+        raise NotImplementedError
+
+    def _hinted_rows(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+    ) -> LinkedRows | None:
+        if "links" not in hints.kinds:
+            return None
+        return LinkedRows(X, weight, hints, closure, self._penalty(X, weight), rng)
+
+
+class PCKMeans(_SoftLinks):
+    """Pairwise-constrained k-means: links as soft penalties, the plain metric.
+
+    Minimises (Basu, Banerjee & Mooney 2004)
+
+    .. math::
+
+        \\sum_i \\|x_i - \\mu_{l_i}\\|^2
+        + s \\sum_{must} w_{ij} [l_i \\ne l_j] + s \\sum_{cannot} \\bar w_{ij} [l_i = l_j]
+
+    where s is the mean squared distance between two rows, so that a weight of 1 means the same for data of
+    any scale. Rows named by no link go to the nearest centre. The others are labelled together: confident
+    rows first, then single rows and whole must-link components in turns until neither lowers the objective.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find.
+    must_weight, cannot_weight : float, default=1.0
+        What a broken link costs, in mean squared distances between two rows. Multiplied by the weight of
+        each link in the hints.
+    init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Where the centres start. With "hints" the first start is the centroids of the must-link components,
+        chosen by a weighted farthest-first walk, and the others are k-means++ draws. An array makes the one
+        start.
+    n_init : int, default=5
+        How many starts. The one whose nearest-centre clusters break the fewest links is kept (within
+        chance), the lowest objective deciding among equals.
+    max_iter : int, default=300
+        The most iterations of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, relative to the variance of the columns.
+    random_state : int, RandomState or None
+        Makes the fit repeatable.
+    n_jobs : int or None
+        The most threads to use; None for what the limits in force allow. Few rows use one thread.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The means of the clusters.
+    violations_ : likewise.evaluation.Satisfaction
+        Which stated links the labels break.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Iterations of the start that was kept.
+
+    Notes
+    -----
+    One iteration costs O(n k d) for the rows, as k-means does, plus O(k d) for each hinted row and O(k) for
+    each link. Groups cost their size, not its square.
+
+    Examples
+    --------
+    >>> from likewise import PCKMeans, Supervision
+    >>> X = [[0, 0], [1, 0], [4, 0], [5, 0]]
+    >>> PCKMeans(n_clusters=2, random_state=0).fit_predict(X).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    True
+    >>> hints = Supervision.from_links(4, must=[(1, 2)], must_weights=5)
+    >>> model = PCKMeans(n_clusters=2, random_state=0).fit(X, supervision=hints)
+    >>> bool(model.labels_[1] == model.labels_[2]), model.violations_.share
+    (True, 1.0)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        must_weight: float = 1.0,
+        cannot_weight: float = 1.0,
+        init: Any = "hints",
+        n_init: int = 5,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.must_weight = must_weight
+        self.cannot_weight = cannot_weight
+
+    def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
+        scale = 2.0 * float(weight @ np.square(X, dtype=np.float64).sum(axis=1)) / float(weight.sum())
+        return Penalty(self.must_weight, self.cannot_weight, alpha=scale, beta=0.0, reach=scale)
+
+
+class _LearnedMetric(_SoftLinks):
+    """Members that learn a metric."""
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        **_SoftLinks._rules,
+        "metric": choice(*get_args(MetricKind)),
+        "per_cluster": choice(True, False),
+        "regularization": real(0, strict=True),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: MetricKind = "full",
+        per_cluster: bool = False,
+        must_weight: float = 1.0,
+        cannot_weight: float = 1.0,
+        regularization: float = 0.01,
+        init: Any = "hints",
+        n_init: int = 5,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.metric = metric
+        self.per_cluster = per_cluster
+        self.must_weight = must_weight
+        self.cannot_weight = cannot_weight
+        self.regularization = regularization
+
+    def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
+        return Penalty(self.must_weight, self.cannot_weight, alpha=0.0, beta=1.0, reach=None)
+
+    def _learning(self, hinted: HintedRows | None) -> Learning:
+        links = hinted if isinstance(hinted, LinkedRows) else None
+        return Learning(self.metric == "diagonal", self.per_cluster, self.regularization, links)
+
+    def _n_hinted_starts(self, hints: Supervision) -> int:
+        return 2  # one with each metric to begin with
+
+    def _suggested_metric(self, X: np.ndarray, weight: np.ndarray, closure: Closure) -> Metric:
+        """Return the inverse of the scatter within must-link components, drawn towards that of all rows.
+
+        The first is what relevant component analysis uses; the second counts as one component of two rows.
+        """
+        diagonal = self.metric == "diagonal"
+        total = second_moment(X, weight, diagonal=diagonal)
+        spread = np.sqrt((total if diagonal else total.diagonal()) / weight.sum())
+        rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
+        _, place = np.unique(closure.component[rows], return_inverse=True)
+        within = np.asarray(X[rows], dtype=np.float64)
+        means = np.zeros((place.max(initial=-1) + 1, X.shape[1]))
+        np.add.at(means, place, within)
+        within -= (means / np.bincount(place)[:, None])[place] if len(rows) else 0.0
+        freedom = len(rows) - len(means)
+        scatter = second_moment(within, np.ones(len(rows)), diagonal=diagonal) + total / weight.sum()
+        scale = np.where(spread > 0, spread, 1.0)
+        return inverse_metric(scatter[None], np.array([freedom + 1.0]), scale, self.regularization)
+
+    @property
+    def metrics_(self) -> np.ndarray:
+        """The learned metric A: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own."""
+        A = self._metric.A
+        if self.metric == "full" and self._metric.diagonal:  # the labels settled before a metric was fitted
+            A = np.stack([np.diag(a) for a in A])
+        if not self.per_cluster:
+            return A[0]
+        return A if len(A) == self.n_clusters else np.repeat(A, self.n_clusters, axis=0)
+
+
+class MPCKMeans(_LearnedMetric):
+    """Metric pairwise-constrained k-means: links steer the clusters, and with them the metric.
+
+    Minimises (Bilenko, Basu & Mooney 2004)
+
+    .. math::
+
+        \\sum_i \\left( \\|x_i - \\mu_{l_i}\\|^2_{A_{l_i}} - \\log\\det A_{l_i} \\right)
+        + \\sum_{must, l_i \\ne l_j} w_{ij} \\tfrac12
+            \\left( \\|x_i - x_j\\|^2_{A_{l_i}} + \\|x_i - x_j\\|^2_{A_{l_j}} \\right)
+        + \\sum_{cannot, l_i = l_j = h} \\bar w_{ij} \\left( D_h - \\|x_i - x_j\\|^2_{A_h} \\right)
+
+    over labels, centres and positive definite metrics A, with :math:`D_h` the largest squared distance
+    between two rows under :math:`A_h`. A is an inverse covariance. Penalties are distances in the learned
+    metric, so a weight of 1 means the same for data of any scale: with the full or the diagonal metric the
+    units of the columns do not matter.
+
+    The steps alternate as in the paper, with these choices where it leaves room. The Euclidean metric is
+    kept until the labels settle once. Hinted rows are labelled confident ones first, then single rows and
+    whole must-link components move in turns, from the previous labels and afresh. The scatter that a metric
+    is the inverse of has its eigenvalues raised to `regularization` times their mean, because a broken
+    cannot-link can make it indefinite. Only stated links are penalised; what they imply is honoured through
+    the component moves and the start, so that cost and memory stay linear in the links.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find.
+    metric : {"full", "diagonal"}, default="full"
+        A metric with or without off-diagonal entries. "diagonal" only rescales the columns.
+    per_cluster : bool, default=False
+        Whether each cluster has a metric of its own, or all share one.
+    must_weight, cannot_weight : float, default=1.0
+        What a broken link costs, relative to the objective above. Multiplied by the weight of each link.
+    regularization : float, default=0.01
+        The smallest eigenvalue allowed in a scatter matrix, relative to their mean, columns at unit scale.
+    init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Where the centres start. With "hints" the first start is the centroids of the must-link components,
+        chosen by a weighted farthest-first walk, and the others are k-means++ draws. An array makes the one
+        start.
+    n_init : int, default=5
+        How many starts. The one whose nearest-centre clusters break the fewest links is kept (within
+        chance), the lowest objective deciding among equals.
+    max_iter : int, default=300
+        The most iterations of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, relative to the variance of the columns.
+    random_state : int, RandomState or None
+        Makes the fit repeatable.
+    n_jobs : int or None
+        The most threads to use; None for what the limits in force allow. Few rows use one thread.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The means of the clusters.
+    metrics_ : ndarray
+        The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own.
+    violations_ : likewise.evaluation.Satisfaction
+        Which stated links the labels break.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Iterations of the start that was kept.
+
+    Notes
+    -----
+    An iteration costs O(n k d) with a shared metric, as k-means does; O(n k d) with a diagonal and
+    O(n k d^2) with a full metric for each cluster; plus O(k d) for each hinted row and O(k) for each link.
+    The objective never rises in the assignment and centre steps; fitting the metric may raise it, because
+    :math:`D_h` depends on the metric, and the best state met is returned.
+
+    Examples
+    --------
+    Two features; people group by the first, which has the smaller spread.
+
+    >>> import numpy as np
+    >>> from likewise import MPCKMeans, Supervision
+    >>> rng = np.random.default_rng(0)
+    >>> meant = np.repeat([0, 1], 40)
+    >>> X = np.column_stack([4 * meant + rng.normal(size=80), 20 * rng.uniform(size=80)])
+    >>> hints = Supervision.from_links(80, must=[(0, 1), (2, 3), (41, 42)], cannot=[(0, 41), (2, 43)])
+    >>> model = MPCKMeans(n_clusters=2, metric="diagonal", random_state=0).fit(X, supervision=hints)
+    >>> model.violations_.share
+    1.0
+    >>> bool(model.metrics_[0] > 10 * model.metrics_[1])
+    True
+    """
+
+
+class MKMeans(_LearnedMetric):
+    """K-means that learns a metric: links shape the metric, and nothing else.
+
+    The ablation of :class:`MPCKMeans` (Bilenko, Basu & Mooney 2004) whose start and assignment ignore the
+    links: every row goes to its nearest centre, and links that this breaks enter the scatter that the metric
+    is the inverse of. With no links it is k-means with a metric fitted to its own clusters. Parameters and
+    attributes are those of :class:`MPCKMeans`.
+
+    Examples
+    --------
+    >>> from likewise import MKMeans
+    >>> X = [[0, 0], [1, 9], [0, 5], [8, 1], [9, 8], [8, 4]]
+    >>> labels = MKMeans(n_clusters=2, metric="diagonal", random_state=0).fit_predict(X)
+    >>> labels.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: MetricKind = "full",
+        per_cluster: bool = False,
+        must_weight: float = 1.0,
+        cannot_weight: float = 1.0,
+        regularization: float = 0.01,
+        init: Any = "k-means++",
+        n_init: int = 5,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            metric=metric,
+            per_cluster=per_cluster,
+            must_weight=must_weight,
+            cannot_weight=cannot_weight,
+            regularization=regularization,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    def _hinted_rows(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+    ) -> None:
+        self._links = super()._hinted_rows(X, weight, hints, closure, rng)
+
+    def _learning(self, hinted: HintedRows | None) -> Learning:
+        links = self.__dict__.pop("_links")
+        return super()._learning(links)

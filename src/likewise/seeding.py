@@ -1,0 +1,75 @@
+"""Starting points: centroids of must-link components, farthest-first walks, and k-means++ draws."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+from sklearn.utils.extmath import row_norms
+
+from likewise.supervision import Closure
+
+__all__ = ["component_centroids", "extend_seeds", "farthest_first", "kmeans_plusplus", "seeds_from_closure"]
+
+
+def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the centroids and total weights of the components of two rows or more, heaviest first."""
+    rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
+    names, place = np.unique(closure.component[rows], return_inverse=True)
+    total = np.bincount(place, weights=weight[rows], minlength=len(names))
+    sums = np.zeros((len(names), X.shape[1]))
+    np.add.at(sums, place, weight[rows, None] * X[rows])
+    use = total > 0
+    centroids, total = sums[use] / total[use, None], total[use]
+    order = np.argsort(-total, kind="stable")
+    return centroids[order], total[order]
+
+
+def farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
+    """Choose k of the points: the heaviest, then again and again the largest weight x squared distance.
+
+    Bilenko, Basu & Mooney 2004 start from such a walk over the centroids of the must-link components.
+    """
+    chosen = [int(np.argmax(weight))]
+    nearest = row_norms(points - points[chosen[0]], squared=True)
+    while len(chosen) < k:
+        chosen.append(int(np.argmax(weight * nearest)))
+        nearest = np.minimum(nearest, row_norms(points - points[chosen[-1]], squared=True))
+    return points[chosen]
+
+
+def extend_seeds(
+    X: np.ndarray, seeds: np.ndarray, k: int, weight: np.ndarray, rng: np.random.RandomState
+) -> np.ndarray:
+    """Add rows to the seeds until there are k, each drawn in proportion to its squared distance to them.
+
+    Of ``2 + log k`` draws the one that brings the rows nearest is kept, as in greedy k-means++.
+    """
+    seeds = np.asarray(seeds, dtype=np.float64).reshape(-1, X.shape[1])
+    if len(seeds) == 0:
+        return np.asarray(kmeans_plusplus(X, k, sample_weight=weight, random_state=rng)[0], dtype=np.float64)
+    nearest = np.full(len(X), np.inf)
+    for seed in seeds:
+        nearest = np.minimum(nearest, row_norms(X - seed.astype(X.dtype), squared=True))
+    while len(seeds) < k:
+        mass = np.cumsum(weight * nearest, dtype=np.float64)
+        draws = np.searchsorted(mass, rng.uniform(size=2 + int(np.log(k))) * mass[-1])
+        draws = np.minimum(draws, len(X) - 1)
+        closer = [np.minimum(nearest, row_norms(X - X[row], squared=True)) for row in draws]
+        best = int(np.argmin([weight @ c for c in closer]))
+        nearest = closer[best]
+        seeds = np.vstack([seeds, X[draws[best]]])
+    return seeds
+
+
+def seeds_from_closure(
+    X: np.ndarray, closure: Closure, k: int, weight: np.ndarray, rng: np.random.RandomState
+) -> np.ndarray:
+    """Return k starting centres that respect the must-links.
+
+    With k components of two rows or more: the weighted farthest-first walk over their centroids. With
+    fewer: all their centroids, and k-means++ draws for the rest.
+    """
+    centroids, total = component_centroids(X, closure, weight)
+    if len(centroids) >= k:
+        return farthest_first(centroids, total, k)
+    return extend_seeds(X, centroids, k, weight, rng)

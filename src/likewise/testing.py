@@ -1,0 +1,192 @@
+"""Checks that any hint-taking estimator can be run through: what our users may rely on.
+
+:func:`check_hinted_estimator` is to hints what scikit-learn's ``check_estimator`` is to the rest of the
+interface. Run both.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from likewise.base import HintedEstimator
+from likewise.exceptions import InfeasibleSupervisionError, SupervisionError, UnsupportedSupervisionError
+from likewise.supervision import KINDS, Supervision, sample_links, sample_triplets
+
+__all__ = ["all_hinted_estimators", "check_hinted_estimator", "hinted_estimator_checks"]
+
+
+def all_hinted_estimators() -> list[type[HintedEstimator]]:
+    """Find every public hint-taking estimator of the package by walking it.
+
+    >>> "MPCKMeans" in [cls.__name__ for cls in all_hinted_estimators()]
+    True
+    """
+    package = importlib.import_module("likewise")
+    found: set[type[HintedEstimator]] = set()
+    for info in pkgutil.walk_packages(package.__path__, "likewise."):
+        if ".cli" in info.name or ".studio" in info.name:
+            continue
+        for _, cls in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
+            if not issubclass(cls, HintedEstimator) or cls.__name__.startswith("_"):
+                continue
+            if cls._honours and cls.__module__.startswith("likewise."):
+                found.add(cls)
+    return sorted(found, key=lambda cls: cls.__name__)
+
+
+def _problem(kinds: frozenset[str]) -> tuple[np.ndarray, np.ndarray, Supervision]:
+    """Return three blobs of 20 rows, their classes, and true hints of the kinds given."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.normal(size=(60, 3)) + 6 * np.eye(3)[y]
+    hints = Supervision.none(60)
+    if "links" in kinds:
+        hints = hints | sample_links(y, 30, random_state=0)
+    if "triplets" in kinds:
+        hints = hints | sample_triplets(y, 30, random_state=0)
+    if "labels" in kinds:
+        hints = hints | Supervision.from_labels([c if i % 5 == 0 else None for i, c in enumerate(y.tolist())])
+    if "bags" in kinds:
+        bags = (np.arange(60) % 20).tolist()
+        hints = hints | Supervision.from_bags(bags, {b: {0, 1, 2} for b in range(20)})
+    return X, y, hints
+
+
+def _fitted(estimator: Any, X: np.ndarray, hints: Any, n_clusters: int = 3) -> Any:
+    model = clone(estimator).set_params(n_clusters=n_clusters, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, supervision=hints)
+
+
+def _same_partition(a: np.ndarray, b: np.ndarray) -> bool:
+    return len(a) == len(b) and adjusted_rand_score(a, b) == 1.0
+
+
+def check_uses_what_it_honours(estimator: Any) -> None:
+    """Hints of every honoured kind are taken, and true ones do not spoil clear clusters."""
+    X, y, hints = _problem(estimator._honours)
+    labels = _fitted(estimator, X, hints).labels_
+    assert labels.shape == (60,), labels.shape
+    assert adjusted_rand_score(y, labels) > 0.9, adjusted_rand_score(y, labels)
+
+
+def check_refuses_what_it_does_not_honour(estimator: Any) -> None:
+    """A kind of hint that the method cannot use raises an error that names it; it is never dropped."""
+    for kind in set(KINDS) - estimator._honours:
+        X, _, hints = _problem(frozenset({kind}))
+        _assert_raises(UnsupportedSupervisionError, kind, estimator, X, hints)
+
+
+def check_refuses_other_rows(estimator: Any) -> None:
+    """Hints for another number of rows, and things that are not hints, raise an error."""
+    X, y, hints = _problem(estimator._honours)
+    _assert_raises(SupervisionError, "59", estimator, X, hints[:59])
+    _assert_raises(SupervisionError, "ndarray", estimator, X, y)
+
+
+def check_no_hints(estimator: Any) -> None:
+    """No hints, None and an empty bundle mean the same."""
+    X, _, _ = _problem(frozenset())
+    bare, empty = _fitted(estimator, X, None), _fitted(estimator, X, Supervision.none(60))
+    np.testing.assert_array_equal(bare.labels_, empty.labels_)
+
+
+def check_deterministic(estimator: Any) -> None:
+    """The same seed gives the same labels, also after pickling the hints, and fit leaves its input alone."""
+    X, _, hints = _problem(estimator._honours)
+    before, said = X.copy(), pickle.dumps(hints)
+    first = _fitted(estimator, X, hints)
+    again = _fitted(estimator, X, pickle.loads(said))
+    np.testing.assert_array_equal(first.labels_, again.labels_)
+    np.testing.assert_array_equal(X, before)
+    assert pickle.loads(said) == hints
+    copy = pickle.loads(pickle.dumps(first))
+    np.testing.assert_array_equal(copy.predict(X), first.predict(X))
+
+
+def check_link_order(estimator: Any) -> None:
+    """Neither the order of the links nor the order within a link changes anything."""
+    if "links" not in estimator._honours:
+        return
+    X, _, hints = _problem(frozenset({"links"}))
+    turned = Supervision.from_links(60, must=hints.must[::-1, ::-1], cannot=hints.cannot[::-1, ::-1])
+    one, other = _fitted(estimator, X, hints), _fitted(estimator, X, turned)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+
+
+def check_k_one_with_cannot(estimator: Any) -> None:
+    """One cluster and a cannot-link is refused."""
+    if "links" not in estimator._honours:
+        return
+    X, _, _ = _problem(frozenset())
+    hints = Supervision.from_links(60, cannot=[(0, 59)])
+    _assert_raises(InfeasibleSupervisionError, "n_clusters=1", estimator, X, hints, n_clusters=1)
+
+
+def check_dtypes_and_layouts(estimator: Any) -> None:
+    """float32, integers, Fortran order and read-only rows give the clusters that float64 rows give."""
+    X, _, hints = _problem(estimator._honours)
+    X = np.round(X * 16)
+    expected = _fitted(estimator, X, hints)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    for other in (X.astype(np.float32), X.astype(np.int64), np.asfortranarray(X), frozen):
+        model = _fitted(estimator, other, hints)
+        assert _same_partition(expected.labels_, model.labels_), other.dtype
+    assert _fitted(estimator, X.astype(np.float32), hints).cluster_centers_.dtype == np.float32
+
+
+def check_predict_agrees(estimator: Any) -> None:
+    """Rows that no hint touches are predicted where they were put."""
+    X, _, hints = _problem(estimator._honours)
+    model = _fitted(estimator, X, hints)
+    free = ~hints.touched
+    np.testing.assert_array_equal(model.predict(X)[free], model.labels_[free])
+
+
+def _assert_raises(
+    wanted: type[Exception], words: str, estimator: Any, X: Any, hints: Any, n_clusters: int = 3
+) -> None:
+    message = None
+    try:
+        _fitted(estimator, X, hints, n_clusters)
+    except wanted as raised:
+        message = str(raised)
+    assert message is not None, f"{type(estimator).__name__} accepted what it should refuse ({words})"
+    assert words in message, f"the message does not name {words!r}: {message}"
+
+
+def hinted_estimator_checks(estimator: Any) -> Iterator[Any]:
+    """Yield every check as a function of the estimator, for parametrised tests."""
+    yield from (
+        check
+        for name, check in globals().items()
+        if name.startswith("check_") and name != "check_hinted_estimator"
+    )
+
+
+def check_hinted_estimator(estimator: Any) -> None:
+    """Run all checks on an estimator that takes ``fit(X, supervision=hints)``.
+
+    Raises an AssertionError, or whatever the estimator raises, at the first law that does not hold.
+
+    Examples
+    --------
+    >>> from likewise import PCKMeans
+    >>> from likewise.testing import check_hinted_estimator
+    >>> check_hinted_estimator(PCKMeans())
+    """
+    for check in hinted_estimator_checks(estimator):
+        check(estimator)
