@@ -1,0 +1,123 @@
+"""Options that several commands take, and what they mean for reading data and hints."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from likewise.exceptions import FileFormatError
+
+if TYPE_CHECKING:
+    from likewise.cli._tables import Columns
+    from likewise.supervision import RowIds, Supervision
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    try:
+        return codecs.lookup(value).name
+    except LookupError:
+        raise click.BadParameter(f"there is no encoding {value!r}; try utf-8, latin-1 or cp1252.") from None
+
+
+def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    from likewise.cli._tables import split_names
+
+    names = split_names(value)
+    if not names:
+        raise click.BadParameter("no column is named.")
+    return names
+
+
+_TABLE = (
+    click.option(
+        "--id",
+        "id_column",
+        metavar="COLUMN",
+        help="The column of ids, by which hints name rows. Without it rows are called 0, 1, 2 and so on; the "
+        "header is not counted.",
+    ),
+    click.option(
+        "--features", callback=_names, metavar="A,B,C", help="The columns to use; by default all others."
+    ),
+    click.option("--drop", callback=_names, metavar="A,B,C", help="Columns to leave out."),
+    click.option(
+        "--no-header", is_flag=True, help="The CSV file has no header; columns are f0, f1 and so on."
+    ),
+    click.option(
+        "--encoding",
+        callback=_encoding,
+        default="utf-8",
+        show_default=True,
+        help="Encoding of a CSV DATA file.",
+    ),
+    click.option(
+        "--hints-encoding",
+        callback=_encoding,
+        default="utf-8",
+        show_default=True,
+        help="Encoding of a CSV or JSON Lines file of hints.",
+    ),
+)
+
+
+def table_options(function: Function) -> Function:
+    """Add the options that say how DATA and hints are read."""
+    for option in reversed(_TABLE):
+        function = option(function)
+    return function
+
+
+def columns_of(
+    id_column: str | None,
+    features: tuple[str, ...] | None,
+    drop: tuple[str, ...] | None,
+    truth: str | None = None,
+) -> Columns:
+    """Gather what the options say of the columns."""
+    from likewise.cli._tables import Columns
+
+    return Columns(id_column, features, drop or (), truth)
+
+
+def read_all_hints(
+    paths: Sequence[str], ids: RowIds, *, encoding: str, id_column: str | None, path: str
+) -> Supervision:
+    """Read and join files of hints; errors speak of options where the library speaks of arguments."""
+    from likewise.supervision import Supervision, read_hints
+
+    hints = Supervision.none(len(ids))
+    for file in paths:
+        try:
+            hints |= read_hints(file, ids, encoding=encoding)
+        except FileFormatError as error:
+            raise FileFormatError(_for_options(str(error), id_column, path)) from error
+        except ValueError as error:
+            if "format=" not in str(error):
+                raise
+            raise FileFormatError(str(error).replace(", or pass format=.", ".")) from error
+    return hints
+
+
+def _for_options(text: str, id_column: str | None, path: str) -> str:
+    text = re.sub(r"encoding='([\w-]+)'(?: or '([\w-]+)')?", _encoding_option, text)
+    if "no row has the id" in text and id_column is None:
+        text += (
+            f"\nSince there is no --id, the rows of {path} are called 0, 1, 2 and so on. If one of its "
+            "columns holds ids, name it with --id."
+        )
+    elif "no row has the id" in text:
+        text += f"\nThe ids of the rows are the cells of the column {id_column!r} of {path}."
+    return text
+
+
+def _encoding_option(match: re.Match[str]) -> str:
+    names = [name for name in match.groups() if name]
+    return " or ".join(f"--hints-encoding {name}" for name in names)

@@ -1,0 +1,206 @@
+"""What every command shares: errors as one message, streams, progress, and files written all or none.
+
+Results go to stdout, everything else to stderr. The exit code is 0 if all went well, 1 if the data or the
+hints are wrong, 2 if the command was called wrongly.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.exceptions import FileFormatError, LikewiseError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STDOUT = "-"
+
+
+# ---------------------------------------------------------------------- errors
+
+
+class Command(click.Command):
+    """A command that ends with exit code 1 and one readable message if the data or the hints are wrong."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.context_settings.setdefault("help_option_names", ["-h", "--help"])
+        debug = click.Option(["--debug"], is_flag=True, help="Show the traceback of an error.")
+        self.params.append(debug)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn an error that a person can mend into a message."""
+        debug = ctx.params.pop("debug")
+        try:
+            return super().invoke(ctx)
+        except (LikewiseError, ValueError, OSError, MemoryError) as error:
+            if debug or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+                raise
+            raise click.ClickException(message_of(error)) from error
+
+
+def message_of(error: Exception) -> str:
+    """Word an error for somebody who reads no tracebacks.
+
+    >>> message_of(FileNotFoundError(2, "No such file or directory", "hints.csv"))
+    "there is no file 'hints.csv'."
+    """
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this. {error}".strip()
+    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, LikewiseError):
+        name = os.fsdecode(error.filename)
+        if isinstance(error, FileNotFoundError):
+            return f"there is no file {name!r}."
+        if isinstance(error, IsADirectoryError):
+            return f"{name!r} is a folder; wanted a file."
+        if isinstance(error, PermissionError):
+            return f"{name!r} may not be opened: permission denied."
+        return f"{name!r}: {error.strerror}."
+    return str(error) or type(error).__name__
+
+
+# ---------------------------------------------------------------------- streams
+
+
+def console(*, stderr: bool = True) -> Console:
+    """Return a console on stderr or stdout; it colours only a terminal, and none if NO_COLOR is set."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print one JSON document on stdout."""
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+@contextmanager
+def gathered_warnings() -> Iterator[list[str]]:
+    """Gather the warnings that are meant for the user as texts, each once, instead of printing them."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield texts
+        finally:
+            texts.extend(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, UserWarning)))
+
+
+@contextmanager
+def progress(n_steps: int, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Yield a function to call with the name of each step; a bar is drawn if stderr is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console(), transient=True) as bar:
+        task = bar.add_task("", total=n_steps)
+        begun = False
+
+        def step(name: str) -> None:
+            nonlocal begun
+            bar.update(task, description=name, advance=1 if begun else 0)
+            begun = True
+
+        yield step
+
+
+# ---------------------------------------------------------------------- files
+
+
+class Outputs:
+    """Files that are all written, or none of them.
+
+    Each is made beside its place under another name. When the block ends without an error all are put in
+    place; otherwise they are removed, and what was there before is untouched.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Path, Path]] = []
+
+    def __enter__(self) -> Outputs:
+        return self
+
+    def add(self, path: str, write: Callable[[Path], Any]) -> None:
+        """Let `write` make a file that will stand at `path`."""
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():  # /dev/null and its like
+            write(target)
+            return
+        part = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.part{target.suffix}")
+        self._parts.append((part, target))
+        write(part)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                for part, _ in self._parts:
+                    with open(part, "rb+") as file:
+                        os.fsync(file.fileno())
+                for part, target in self._parts:
+                    os.replace(part, target)
+        finally:
+            for part, _ in self._parts:
+                part.unlink(missing_ok=True)
+
+
+def check_inputs(*paths: str) -> None:
+    """Find out before anything is imported that a file is not there."""
+    for path in paths:
+        if path != STDOUT:
+            with open(path, "rb"):
+                pass
+
+
+def check_output(path: str, endings: tuple[str, ...], option: str) -> None:
+    """Make sure, before the work begins, that a file can be written at `path`."""
+    if Path(path).suffix.lower() not in endings and not (os.path.exists(path) and not os.path.isfile(path)):
+        raise click.BadParameter(
+            f"{path!r} does not say its format; end its name with {' or '.join(endings)}.",
+            param_hint=f"'{option}'",
+        )
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileFormatError(
+            f"{path!r} cannot be written: there is no folder {str(folder)!r}. Make it first."
+        )
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def check_distinct(outputs: dict[str, str | None], inputs: list[str]) -> None:
+    """Refuse to write over a file that the same command reads, or over another that it writes."""
+    seen = {os.path.realpath(path): "a file that is read" for path in inputs if path != STDOUT}
+    for option, path in outputs.items():
+        if path is None or path == STDOUT or (os.path.exists(path) and not os.path.isfile(path)):
+            continue
+        real = os.path.realpath(path)
+        if real in seen:
+            raise click.UsageError(f"{option} {path!r} is also {seen[real]}. Give it another name.")
+        seen[real] = f"the file of {option}"

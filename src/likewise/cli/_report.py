@@ -1,0 +1,218 @@
+"""What a clustering came to, as a summary to read and as a JSON document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.cli._tables import Table
+from likewise.evaluation import Satisfaction, Scores, link_satisfaction, scores
+from likewise.supervision import RowIds, Supervision
+
+SHOWN = 10
+_BAR = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A finished clustering, told by ids.
+
+    Attributes
+    ----------
+    method, n_clusters, n_iter, objective
+        What was run, and where it ended.
+    table, hints, labels
+        The rows, what was said of them, and the cluster of each.
+    kept : Satisfaction
+        The stated links that the clustering keeps.
+    classes : tuple of str
+        The class that each of the first clusters stands for, where labels were given.
+    strayed : tuple of int
+        Labelled rows that are not in the cluster of their class.
+    scores : dict of str to Scores or None
+        Agreement with the true classes on "all" rows and on those "untouched" by hints, if they are known.
+    """
+
+    method: str
+    n_clusters: int
+    n_iter: int
+    objective: float | None
+    table: Table
+    hints: Supervision
+    labels: npt.NDArray[np.int64]
+    kept: Satisfaction
+    classes: tuple[str, ...]
+    strayed: tuple[int, ...]
+    scores: dict[str, Scores | None]
+
+    @classmethod
+    def of(cls, method: str, model: Any, table: Table, hints: Supervision, truth: str | None) -> Report:
+        """Look through a fitted estimator."""
+        labels = np.asarray(model.labels_, dtype=np.int64)
+        objective = getattr(model, "objective_", getattr(model, "inertia_", None))
+        return cls(
+            method=method,
+            n_clusters=int(model.n_clusters),
+            n_iter=int(model.n_iter_),
+            objective=None if objective is None or not np.isfinite(objective) else float(objective),
+            table=table,
+            hints=hints,
+            labels=labels,
+            kept=link_satisfaction(labels, hints),
+            classes=tuple(map(str, getattr(model, "classes_", ()))),
+            strayed=strayed_rows(labels, hints.label_codes),
+            scores={} if truth is None else scores_of(table.kept[truth], labels, hints.touched),
+        )
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of rows in each cluster."""
+        counts: list[int] = np.bincount(self.labels, minlength=self.n_clusters).tolist()
+        return counts
+
+    def broken(self) -> list[dict[str, str]]:
+        """Return the links stated as pairs that are broken, by ids."""
+        ids, kept = self.table.ids, self.kept
+        return [
+            {"link": link, "a": ids[i], "b": ids[j]}
+            for link, pairs in (("must", kept.broken_must), ("cannot", kept.broken_cannot))
+            for i, j in pairs.tolist()
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the labels as plain values."""
+        kept = self.kept
+        return {
+            "rows": len(self.labels),
+            "features": list(self.table.feature_names),
+            "dropped": list(self.table.dropped),
+            "method": self.method,
+            "n_clusters": self.n_clusters,
+            "iterations": self.n_iter,
+            "objective": self.objective,
+            "sizes": self.sizes,
+            "classes": list(self.classes),
+            "hints": {
+                "must": len(self.hints.must),
+                "cannot": len(self.hints.cannot),
+                "must_groups": len(self.hints.must_groups),
+                "cannot_groups": len(self.hints.cannot_groups),
+                "labels": int((self.hints.label_codes >= 0).sum()),
+                "rows": int(self.hints.touched.sum()),
+            },
+            "kept": {
+                "share": kept.share,
+                "must": [kept.n_must_kept, kept.n_must],
+                "cannot": [kept.n_cannot_kept, kept.n_cannot],
+                "broken": self.broken(),
+                "broken_groups": kept.n_broken_must_groups + kept.n_broken_cannot_groups,
+                "strayed": [self.table.ids[row] for row in self.strayed],
+            },
+            "scores": {rows: None if found is None else asdict(found) for rows, found in self.scores.items()},
+        }
+
+    # ------------------------------------------------------------------ to read
+
+    def lines(self) -> list[str]:
+        """Return the summary, line by line."""
+        table, n_iter = self.table, self.n_iter
+        dropped = f" (left out: {_some(list(table.dropped))})" if table.dropped else ""
+        lines = [
+            f"rows        {len(self.labels):,}, {_count(table.X.shape[1], 'feature')}{dropped}",
+            f"hints       {self._hint_words()}",
+            f"method      {self.method}, {_count(self.n_clusters, 'cluster')}, {_count(n_iter, 'iteration')}",
+        ]
+        largest = max(self.sizes)
+        for c, size in enumerate(self.sizes):
+            bar = "█" * round(_BAR * size / largest)
+            name = f"  {self.classes[c]}" if c < len(self.classes) else ""
+            lines.append(f"{'sizes' if c == 0 else '':<12}{c:>3}  {size:>7,}  {bar}".rstrip() + name)
+        return [*lines, *self._kept_lines(), *self._score_lines()]
+
+    def _hint_words(self) -> str:
+        if not self.hints:
+            return "none"
+        said = repr(self.hints).partition(": ")[2].removesuffix(")")
+        return f"{said}, about {_count(int(self.hints.touched.sum()), 'row')}"
+
+    def _kept_lines(self) -> list[str]:
+        lines = []
+        if "links" in self.hints.kinds:
+            lines.append(f"links       {self.kept}")
+            broken = self.broken()
+            lines += [
+                f"            broken: {pair['a']} {'=' if pair['link'] == 'must' else '≠'} {pair['b']}"
+                f"   ({pair['link']}-link)"
+                for pair in broken[:SHOWN]
+            ]
+            if len(broken) > SHOWN:
+                lines.append(f"            and {len(broken) - SHOWN} more; --json lists all")
+            if groups := self.kept.n_broken_must_groups + self.kept.n_broken_cannot_groups:
+                lines.append(f"            {_count(groups, 'group')} with a broken link")
+        if "labels" in self.hints.kinds:
+            n_labels = int((self.hints.label_codes >= 0).sum())
+            lines.append(f"labels      {n_labels - len(self.strayed)} of {n_labels} with their class")
+            if self.strayed:
+                lines.append(f"            not: {_some([self.table.ids[row] for row in self.strayed])}")
+        return lines
+
+    def _score_lines(self) -> list[str]:
+        lines = []
+        for rows, found in self.scores.items():
+            words = "there are none with a known class" if found is None else _score_words(found)
+            lines.append(f"{'all rows' if rows == 'all' else rows:<12}{words}")
+        return lines
+
+
+def _score_words(found: Scores) -> str:
+    return f"ARI {found.ari:.3f}  NMI {found.nmi:.3f}  pairwise F {found.f:.3f}  ({found.n_rows:,} rows)"
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
+
+
+def _some(words: list[str]) -> str:
+    more = len(words) - SHOWN
+    return ", ".join(words[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def labels_table(ids: RowIds, labels: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
+    """Return the columns of a file of labels."""
+    return {"id": list(ids), "cluster": labels.tolist()}
+
+
+def strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> tuple[int, ...]:
+    """Return the labelled rows that are not in the cluster of their class.
+
+    Classes are given to clusters one to one, so that as many labelled rows as possible agree.
+
+    >>> strayed_rows(np.array([0, 0, 1, 1, 1]), np.array([1, 1, 0, 1, -1]))
+    (3,)
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rows = np.flatnonzero(codes >= 0)
+    if not rows.size:
+        return ()
+    counts = np.zeros((int(codes.max()) + 1, int(labels.max()) + 1), dtype=np.int64)
+    np.add.at(counts, (codes[rows], labels[rows]), 1)
+    classes, clusters = linear_sum_assignment(counts, maximize=True)
+    cluster_of = np.full(len(counts), -1)
+    cluster_of[classes] = clusters
+    return tuple(rows[labels[rows] != cluster_of[codes[rows]]].tolist())
+
+
+def scores_of(
+    truth: tuple[str | None, ...], labels: npt.NDArray[np.int64], touched: npt.NDArray[np.bool_]
+) -> dict[str, Scores | None]:
+    """Score a clustering on the rows whose class is known: all of them, and those that no hint names."""
+    known = np.array([word is not None for word in truth])
+    classes = np.array([word or "" for word in truth])
+    found: dict[str, Scores | None] = {}
+    for name, rows in (("all", known), ("untouched", known & ~touched)):
+        found[name] = scores(classes[rows], labels[rows]) if rows.any() else None
+    return found

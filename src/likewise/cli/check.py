@@ -1,0 +1,122 @@
+"""``likewise check``: what a file of hints is worth, before any clustering."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._options import columns_of, read_all_hints, table_options
+from likewise.cli._output import Command, check_inputs, console, gathered_warnings, print_json
+
+if TYPE_CHECKING:
+    from likewise.cli._conflicts import Conflict, TripletConflict
+
+SHOWN = 10
+
+
+@click.command("check", cls=Command)
+@click.argument("hints", type=click.Path())
+@click.argument("data", type=click.Path(allow_dash=True))
+@click.option(
+    "-k",
+    "--clusters",
+    type=click.IntRange(min=1),
+    help="Also check that so many may do, and how far the links tell more than k-means.",
+)
+@table_options
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
+def command(
+    hints: str,
+    data: str,
+    clusters: int | None,
+    id_column: str | None,
+    features: tuple[str, ...] | None,
+    drop: tuple[str, ...] | None,
+    no_header: bool,
+    encoding: str,
+    hints_encoding: str,
+    as_json: bool,
+) -> None:
+    """Look through a file of hints before using it.
+
+    Reads HINTS for the rows of DATA (CSV, Parquet or .npy; - is stdin) and tells how many there are, how
+    many rows they speak of, which of them repeat or contradict one another and how many clusters they need at
+    least. The exit code is 1 if hints contradict one another.
+
+    \b
+    Examples:
+      likewise check hints.csv data.csv
+      likewise check hints.csv data.csv --id name -k 3 --json
+    """
+    check_inputs(hints, data)
+    from likewise.cli._conflicts import link_conflicts, triplet_conflicts
+    from likewise.cli._raw import read_raw
+    from likewise.cli._tables import ids_of, table_of
+    from likewise.exceptions import FileFormatError
+
+    columns = columns_of(id_column, features, drop)
+    with gathered_warnings() as notes:
+        raw = read_raw(data, header=not no_header, encoding=encoding)
+        columns.check(raw)
+        ids = ids_of(raw, id_column)
+        said = read_all_hints([hints], ids, encoding=hints_encoding, id_column=id_column, path=raw.path)
+        X = None
+        no_coherence = None
+        try:
+            X = table_of(raw, columns).X
+        except FileFormatError as error:  # hints can be checked without features, less their coherence
+            no_coherence = str(error)
+        found = said.diagnose(X, labels=_without_hints(X, clusters))
+        links, triplets = link_conflicts(said, ids), triplet_conflicts(said, ids)
+    if no_coherence is not None and found.n_must and found.n_cannot:
+        notes.append(f"coherence is left out: {no_coherence}")
+    too_few = clusters is not None and found.min_clusters > clusters
+    if as_json:
+        print_json(
+            {
+                **dataclasses.asdict(found),
+                "conflicts": [dataclasses.asdict(conflict) for conflict in links],
+                "triplet_conflicts": [dataclasses.asdict(conflict) for conflict in triplets],
+                "ok": not (links or triplets or too_few),
+                "notes": notes,
+            }
+        )
+    else:
+        click.echo(str(found))
+        _tell(links, triplets)
+        for note in notes:
+            console().print(f"note: {note}", style="yellow")
+    if too_few:
+        click.echo(
+            f"the hints need at least {found.min_clusters} clusters, more than the {clusters} given.",
+            err=True,
+        )
+    if links or triplets or too_few:
+        raise click.exceptions.Exit(1)
+
+
+def _without_hints(X: Any, n_clusters: int | None) -> Any:
+    """Return the clusters that k-means finds on its own, for the links to be compared with."""
+    if X is None or n_clusters is None or n_clusters > len(X):
+        return None
+    from sklearn.cluster import KMeans
+
+    return KMeans(n_clusters, n_init=5, random_state=0).fit_predict(X)
+
+
+def _tell(links: list[Conflict], triplets: list[TripletConflict]) -> None:
+    if links:
+        click.echo("\ncontradictions among links and labels (= together, ≠ apart)")
+        _tell_some(links)
+    if triplets:
+        click.echo("\ntriplets with more than one answer")
+        _tell_some(triplets)
+
+
+def _tell_some(conflicts: list[Any]) -> None:
+    for conflict in conflicts[:SHOWN]:
+        click.echo(f"  {conflict}")
+    if len(conflicts) > SHOWN:
+        click.echo(f"  and {len(conflicts) - SHOWN} more; --json lists all")

@@ -1,0 +1,237 @@
+"""``likewise cluster``: the main command."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._methods import DEFAULT, HARD, METHODS, check_honoured, estimator_of, options_of
+from likewise.cli._options import columns_of, read_all_hints, table_options
+from likewise.cli._output import (
+    STDOUT,
+    Command,
+    Outputs,
+    check_distinct,
+    check_inputs,
+    check_output,
+    console,
+    gathered_warnings,
+    print_json,
+    progress,
+)
+from likewise.exceptions import (
+    FileFormatError,
+    InconsistentSupervisionError,
+    InconsistentSupervisionWarning,
+    SupervisionError,
+)
+
+if TYPE_CHECKING:
+    from likewise.cli._report import Report
+    from likewise.supervision import RowIds, Supervision
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@click.command("cluster", cls=Command)
+@click.argument("data", type=click.Path(allow_dash=True))
+@click.option("-k", "--clusters", type=click.IntRange(min=1), required=True, help="The number of clusters.")
+@click.option(
+    "--hints", type=click.Path(), multiple=True, help="A file of hints; may be given several times."
+)
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default=DEFAULT,
+    show_default=True,
+    help="How to cluster. The two with constrained and seeded in their names use labels, the others links.",
+)
+@click.option("--metric", type=click.Choice(["full", "diagonal"]), help="What kind of metric is learned.")
+@click.option("--per-cluster", is_flag=True, help="Learn a metric for each cluster.")
+@click.option("--n-init", type=click.IntRange(min=1), help="Starts, of which the best counts.")
+@click.option("--max-iter", type=click.IntRange(min=1), help="The most iterations of one start.")
+@click.option("--as-links", is_flag=True, help="Say labels, triplets and bags with links first.")
+@table_options
+@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
+@click.option("--truth", metavar="COLUMN", help="A column of true classes: no feature, but scored against.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=0,
+    help="Another seed, other starts.  [default: 0]",
+)
+@click.option("--out", type=click.Path(allow_dash=True), help="Where labels go: .csv, .parquet, .jsonl or -.")
+@click.option("--plot", type=click.Path(), help="Draw clusters and links: .png, .svg or .pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
+def command(
+    data: str,
+    clusters: int,
+    hints: tuple[str, ...],
+    method: str,
+    metric: str | None,
+    per_cluster: bool,
+    n_init: int | None,
+    max_iter: int | None,
+    as_links: bool,
+    id_column: str | None,
+    features: tuple[str, ...] | None,
+    drop: tuple[str, ...] | None,
+    no_header: bool,
+    encoding: str,
+    hints_encoding: str,
+    standardize: bool,
+    truth: str | None,
+    seed: int,
+    out: str | None,
+    plot: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Cluster a table of rows, following hints.
+
+    DATA is a CSV, Parquet or .npy file, or - for stdin. A CSV file has a header; all its columns must be
+    numbers but for those that --id and --truth name. Labels are written as id,cluster to --out, or to stdout;
+    a summary goes to stderr. The same command gives the same labels.
+
+    \b
+    Examples:
+      likewise cluster data.csv -k 3 --hints hints.csv --out labels.csv
+      likewise cluster data.csv -k 3 --id name --drop notes --standardize --plot clusters.png
+      likewise cluster data.csv -k 3 --hints known.csv --method seeded-k-means --json
+    """
+    if method == "k-means" and hints:
+        raise click.UsageError("--method k-means takes no hints; leave --hints out or choose another method.")
+    if as_json and out == STDOUT:
+        raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
+    _check_files(data, hints, out, plot)
+    options = options_of(method, n_init=n_init, max_iter=max_iter, metric=metric, per_cluster=per_cluster)
+
+    from likewise.cli._report import Report, labels_table
+    from likewise.cli._tables import read_table, standardized
+    from likewise.cli._write import csv_text, write_table
+
+    with gathered_warnings() as notes, progress(4, quiet=quiet) as step, Outputs() as outputs:
+        step("reading")
+        columns = columns_of(id_column, features, drop, truth)
+        table = read_table(data, columns, header=not no_header, encoding=encoding)
+        if clusters > len(table.ids):
+            raise FileFormatError(f"{clusters} clusters were asked of {len(table.ids)} row(s).")
+        said = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
+        used = said.to_links() if as_links else said
+        check_honoured(method, used.kinds)
+        step("clustering")
+        X = standardized(table.X) if standardize else table.X
+        model = estimator_of(method, clusters, seed, options)
+        contradiction = _fit(model, X, used, table.ids, method)
+        report = Report.of(method, model, table, used, truth)
+        labels = labels_table(table.ids, report.labels)
+        if plot is not None:
+            step("drawing")
+            picture = _picture(X, report)
+            outputs.add(plot, picture.save)
+        if out is not None and out != STDOUT:
+            outputs.add(out, lambda part: write_table(part, labels))
+        step("writing")
+    notes += [*contradiction, *_id_like(table.feature_names)]
+    wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
+    if as_json:
+        asked = {"data": data, "hint_files": list(hints), "seed": seed, "standardize": standardize, **options}
+        listed = [dict(zip(labels, row, strict=True)) for row in zip(*labels.values(), strict=True)]
+        in_document = {"labels": listed if out is None else None}
+        print_json({**report.as_dict(), **asked, **in_document, "wrote": wrote, "notes": notes})
+    elif out is None or out == STDOUT:
+        click.echo(csv_text(labels), nl=False)
+    if not quiet:
+        _tell(report, notes, wrote)
+
+
+def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str | None) -> None:
+    """Find out now, not after the clustering, that something cannot be read or written."""
+    from likewise._optional import require
+    from likewise.cli._write import ENDINGS, check_writer
+
+    check_inputs(data, *hints)
+    check_distinct({"--out": out, "--plot": plot}, [data, *hints])
+    if out is not None and out != STDOUT:
+        check_output(out, ENDINGS, "--out")
+        check_writer(out)
+    if plot is not None:
+        check_output(plot, PICTURES, "--plot")
+        require("matplotlib", extra="plot")
+
+
+def _fit(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> list[str]:
+    """Fit; tell of contradictions by ids, where the estimator would tell of them by rows."""
+    import warnings
+
+    from likewise.cli._conflicts import link_conflicts
+
+    conflicts = link_conflicts(hints, ids)
+    if conflicts and method in HARD:
+        raise InconsistentSupervisionError(
+            f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}{method} breaks no "
+            "link, so it cannot go on. Take one of these hints out, or use a method that weighs them, such "
+            "as --method pck-means."
+        )
+    if not hints:
+        model.fit(X)
+        return []
+    with warnings.catch_warnings():
+        if conflicts:
+            warnings.simplefilter("ignore", InconsistentSupervisionWarning)
+        try:
+            model.fit(X, supervision=hints)
+        except SupervisionError as error:
+            raise type(error)(with_ids(str(error), ids)) from error
+    if not conflicts:
+        return []
+    return [f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}Not all can be kept."]
+
+
+def _id_like(names: tuple[str, ...]) -> list[str]:
+    """Say so if a feature looks like a column of ids."""
+    words = [name for name in names if name.casefold() in ("id", "index", "key", "row")]
+    return [
+        f"the column {name!r} is taken as a feature. If it names rows, pass --id {name}." for name in words
+    ]
+
+
+def with_ids(text: str, ids: RowIds) -> str:
+    """Add the ids of the rows that a message names, unless the ids are row numbers.
+
+    >>> from likewise.supervision import RowIds
+    >>> with_ids("rows 0 and 2 are apart.", RowIds.of(["wren", "owl", "finch"]))
+    "rows 0 and 2 are apart. By id: row 0 is 'wren', row 2 is 'finch'."
+    """
+    named = re.findall(r"\brows? (\d+(?:(?:,| and| –) \d+)*)", text)
+    rows = dict.fromkeys(int(row) for part in named for row in re.findall(r"\d+", part))
+    told = [f"row {row} is {ids[row]!r}" for row in rows if row < len(ids) and ids[row] != str(row)]
+    return f"{text} By id: {', '.join(told)}." if told else text
+
+
+def _more(n_conflicts: int) -> str:
+    return f"There are {n_conflicts - 1} more such; likewise check lists them. " if n_conflicts > 1 else ""
+
+
+def _picture(X: Any, report: Report) -> Any:
+    from likewise.plotting import ClusterDisplay
+
+    title = f"{report.method}, {report.n_clusters} clusters"
+    names = report.table.feature_names
+    return ClusterDisplay.from_predictions(
+        X, report.labels, supervision=report.hints, feature_names=names, title=title
+    )
+
+
+def _tell(report: Report, notes: list[str], wrote: list[str]) -> None:
+    stderr = console()
+    for line in report.lines():
+        stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
+    for note in notes:
+        stderr.print(f"note: {note}", style="yellow")
+    for path in wrote:
+        stderr.print(f"wrote {Path(path)}")

@@ -1,0 +1,104 @@
+"""``likewise datasets``: the catalogue, and its data sets as files."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._output import STDOUT, Command, Outputs, check_output, console, print_json
+from likewise.exceptions import LikewiseError
+
+if TYPE_CHECKING:
+    from likewise.datasets import Dataset
+
+
+@click.command("datasets", cls=Command)
+@click.argument("name", required=False)
+@click.option(
+    "--out", type=click.Path(allow_dash=True), help="Write the data set: .csv, .parquet, or - for stdout."
+)
+@click.option("--folder", type=click.Path(), help="Read it from this folder; by default LIKEWISE_DATA says.")
+@click.option("--json", "as_json", is_flag=True, help="Print the catalogue, or NAME's entry, as JSON.")
+def command(name: str | None, out: str | None, folder: str | None, as_json: bool) -> None:
+    """List the known data sets, or write one to a file.
+
+    Without NAME the catalogue is printed; with NAME, what is known of that data set. With --out it is looked
+    for in scikit-learn, in a folder and at OpenML, and written with the columns id, the features, and label.
+
+    \b
+    Examples:
+      likewise datasets
+      likewise datasets iris --out iris.csv
+      likewise cluster iris.csv -k 3 --id id --truth label
+    """
+    if name is None and (out or folder):
+        raise click.UsageError("--out and --folder want the NAME of a data set.")
+    if out is not None and as_json:
+        raise click.UsageError("give --out or --json, not both.")
+    from likewise.datasets import catalogue, describe
+    from likewise.datasets._catalogue import find
+
+    if out is not None:
+        assert name is not None
+        _write(name, out, folder)
+    elif as_json:
+        entries = [find(name)] if name is not None else list(catalogue().values())
+        document: dict[str, Any] = {"datasets": [dataclasses.asdict(entry) for entry in entries]}
+        print_json(document)
+    else:
+        click.echo(describe(name))
+
+
+def _write(name: str, out: str, folder: str | None) -> None:
+    from likewise.cli._write import check_writer, csv_text, write_table
+    from likewise.datasets import load
+
+    if out != STDOUT:
+        check_output(out, (".csv", ".parquet"), "--out")
+        check_writer(out)
+    data = load(name, folder=folder)
+    columns = columns_of_dataset(data)
+    if out == STDOUT:
+        click.echo(csv_text(columns), nl=False)
+        return
+    with Outputs() as outputs:
+        outputs.add(out, lambda part: write_table(part, columns))
+    console().print(f"{data!r}\nwrote {out}")
+
+
+def columns_of_dataset(data: Dataset) -> dict[str, list[Any]]:
+    """Return a data set as columns: id, bag if there are bags, the features or the text, label."""
+    import numpy as np
+
+    if data.y is None or (data.X is None and data.texts is None):
+        raise LikewiseError(
+            f"{data.name} has several labels a row, which one table does not hold. "
+            f"Use likewise.datasets.load({data.name!r}) in Python."
+        )
+    n = len(data.y)
+    columns: dict[str, list[Any]] = {
+        "id": list(map(str, range(n) if data.ids is None else data.ids.tolist()))
+    }
+    if data.bags is not None:
+        columns["bag"] = data.bags.tolist()
+    if data.X is None:
+        columns["text"] = list(data.texts or ())
+    else:
+        X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
+        names = data.feature_names or tuple(f"f{c}" for c in range(X.shape[1]))
+        for c, name in enumerate(names):
+            cells = X[:, c].tolist()
+            columns[_free(name, {*columns, "label"})] = [None if cell != cell else cell for cell in cells]
+    classes, codes = np.unique(data.y, return_inverse=True)
+    words = data.target_names or tuple(map(str, classes.tolist()))
+    columns["label"] = [words[code] for code in codes.tolist()]
+    return columns
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name that no column has yet."""
+    while name in taken:
+        name += "_"
+    return name

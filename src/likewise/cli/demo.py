@@ -1,0 +1,193 @@
+"""``likewise demo``: a clustering that gets better hint by hint, on data made from a seed."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._output import Command, Outputs, console, gathered_warnings, print_json, progress
+from likewise.exceptions import MissingDependencyError
+
+if TYPE_CHECKING:
+    from likewise.supervision import Supervision
+
+BUDGETS = (0, 2, 5, 10, 20, 40)
+N_DRAWS = 20  # a single draw of a few hints says little: which they are decides
+N_CLUSTERS = 3
+FEATURES = ("width", "height")
+_BAR = 30
+
+
+@dataclass(frozen=True)
+class Round:
+    """How far one number of hints carries, averaged over draws of the hints.
+
+    Attributes
+    ----------
+    n_hints : int
+        The hints that a clustering was given.
+    ari_untouched, ari_all : float
+        The adjusted Rand index on the rows that none of a draw's hints names, and on all.
+    kept : float
+        The share of the hints that the clustering keeps.
+    """
+
+    n_hints: int
+    ari_untouched: float
+    ari_all: float
+    kept: float
+
+
+@click.command("demo", cls=Command)
+@click.option(
+    "--out-dir",
+    type=click.Path(),
+    default="likewise-demo",
+    show_default=True,
+    help="The folder for the files; it is made if it is not there.",
+)
+@click.option("--seed", type=click.IntRange(min=0, max=2**32 - 1), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the rounds as one JSON document.")
+def command(out_dir: str, seed: int, as_json: bool) -> None:
+    """Watch a clustering get better hint by hint.
+
+    Makes 300 rows that can be grouped in two ways, of which the less striking one is meant, and clusters them
+    with 0 to 40 hints, drawn twenty times over. The data, the hints and labels of the first draw and a
+    picture are written to a folder, and the last line says what to type next.
+
+    \b
+    Examples:
+      likewise demo
+      likewise demo --out-dir /tmp/demo --seed 7
+    """
+    from likewise.cli._report import labels_table
+    from likewise.cli._write import write_table
+    from likewise.datasets import make_two_views
+    from likewise.kmeans import MPCKMeans
+    from likewise.supervision import RowIds, write_hints
+
+    folder = Path(out_dir)
+    toy = make_two_views(random_state=seed)
+    ids = RowIds.of([f"r{row:03}" for row in range(len(toy.X))])
+    runs: list[list[Round]] = []
+    with gathered_warnings() as notes, progress(N_DRAWS + 1) as step:
+        for draw in range(N_DRAWS):
+            step(f"clustering, draw {draw + 1} of {N_DRAWS}")
+            growing = growing_hints(toy.y, seed + draw)
+            models = [MPCKMeans(N_CLUSTERS, random_state=seed).fit(toy.X, supervision=h) for h in growing]
+            if draw == 0:
+                hints, found = growing[-1], models[-1].labels_
+            rows = zip(models, growing, strict=True)
+            runs.append([_round(toy.y, model.labels_, h, growing[-1]) for model, h in rows])
+        step("drawing")
+        picture = _picture(toy.X, found, hints, notes)
+    rounds = [_mean(group) for group in zip(*runs, strict=True)]
+    folder.mkdir(parents=True, exist_ok=True)
+    data = {
+        "id": list(ids),
+        **{name: toy.X[:, c].tolist() for c, name in enumerate(FEATURES)},
+        "group": [f"g{code}" for code in toy.y.tolist()],
+    }
+    labels = labels_table(ids, found)
+    with Outputs() as outputs:
+        outputs.add(str(folder / "data.csv"), lambda part: write_table(part, data))
+        outputs.add(str(folder / "hints.csv"), lambda part: write_hints(part, hints, ids, format="csv"))
+        outputs.add(str(folder / "labels.csv"), lambda part: write_table(part, labels))
+        if picture is not None:
+            outputs.add(str(folder / "clusters.png"), picture.save)
+    if as_json:
+        todo = next_command(folder, picture is not None)
+        print_json({"rounds": [vars(one) for one in rounds], "next": todo, "notes": notes})
+    else:
+        _tell(rounds, folder, picture is not None, notes)
+
+
+def growing_hints(y: Any, seed: int) -> list[Supervision]:
+    """Draw links once and hand out more and more of them, so that each round knows what the last one knew."""
+    import numpy as np
+
+    from likewise.supervision import Supervision, sample_links
+
+    drawn = sample_links(y, BUDGETS[-1], random_state=seed)
+    pairs = np.concatenate([drawn.must, drawn.cannot])
+    is_must = np.arange(len(pairs)) < len(drawn.must)
+    order = np.random.RandomState(seed).permutation(len(pairs))
+    return [
+        Supervision.from_links(len(y), must=pairs[use[is_must[use]]], cannot=pairs[use[~is_must[use]]])
+        for use in (order[:n] for n in BUDGETS)
+    ]
+
+
+def next_command(folder: Path, drawn: bool) -> str:
+    """Return a command that does the last round again from the files."""
+    words = ["likewise", "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
+    words += ["--truth", "group", "--hints", str(folder / "hints.csv")]
+    words += ["--out", str(folder / "labels.csv")]
+    words += ["--plot", str(folder / "clusters.png")] if drawn else []
+    return shlex.join(words)
+
+
+def _round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) -> Round:
+    from likewise.evaluation import adjusted_rand_score, link_satisfaction
+
+    # The same rows in every round, so that the scores can be compared.
+    rest = ~all_hints.touched
+    return Round(
+        n_hints=len(hints.must) + len(hints.cannot),
+        ari_untouched=float(adjusted_rand_score(y[rest], labels[rest])),
+        ari_all=float(adjusted_rand_score(y, labels)),
+        kept=link_satisfaction(labels, hints).share,
+    )
+
+
+def _mean(rounds: tuple[Round, ...]) -> Round:
+    from statistics import fmean
+
+    names = ("ari_untouched", "ari_all", "kept")
+    return Round(rounds[0].n_hints, *(fmean(getattr(one, name) for one in rounds) for name in names))
+
+
+def _picture(X: Any, labels: Any, hints: Supervision, notes: list[str]) -> Any:
+    from likewise.plotting import ClusterDisplay
+
+    title = f"mpck-means with {BUDGETS[-1]} hints"
+    try:
+        return ClusterDisplay.from_predictions(
+            X, labels, supervision=hints, feature_names=FEATURES, title=title
+        )
+    except MissingDependencyError as error:
+        notes.append(f"there is no picture: {error}")
+        return None
+
+
+def _tell(rounds: list[Round], folder: Path, drawn: bool, notes: list[str]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("hints", justify="right")
+    table.add_column("ARI, rows without hints", min_width=_BAR + 7)
+    table.add_column("ARI, all rows", justify="right")
+    table.add_column("hints kept", justify="right")
+    for one in rounds:
+        bar = "█" * round(_BAR * max(one.ari_untouched, 0.0))
+        cells = (
+            f"{one.ari_untouched:5.2f} {bar}",
+            f"{one.ari_all:.2f}",
+            f"{one.kept:.0%}" if one.n_hints else "",
+        )
+        table.add_row(str(one.n_hints), *cells)
+    stdout = console(stderr=False)
+    stdout.print("300 rows in 3 groups, but k-means sees another grouping. Hints say which one is meant;")
+    stdout.print(f"scores are means over {N_DRAWS} draws of the hints (ARI: 1 is right, 0 is chance).")
+    stdout.print(table)
+    for note in notes:
+        stdout.print(f"note: {note}", style="yellow")
+    names = ["data.csv", "hints.csv", "labels.csv", *(["clusters.png"] if drawn else [])]
+    stdout.print(f"wrote {', '.join(names)} to {folder}\n")
+    stdout.print("next, cluster the same file yourself, then change hints.csv and try again:")
+    stdout.print(f"  {next_command(folder, drawn)}", style="bold")

@@ -1,0 +1,316 @@
+"""A picture of a clustering in the plane, with the links that it was given."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._optional import require
+from likewise.exceptions import SupervisionError
+from likewise.plotting._links import drawn_links
+from likewise.plotting._projection import Plane, project
+
+# Okabe and Ito's palette, which people with any kind of colour vision can tell apart.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+NOISE = "#BBBBBB"
+KEPT, BROKEN = "#444444", "#D00000"
+_IN_LEGEND = 20  # so many clusters are named there
+
+
+class ClusterDisplay:
+    """A clustering drawn in the plane: a colour for each cluster, lines for must-links and cannot-links.
+
+    Make one with :meth:`from_predictions` or :meth:`from_estimator`. Must-links are solid lines, cannot-links
+    dashed; those that the clustering breaks are red and thicker. Rows whose label was given have a dark rim.
+    Triplets and bags are not drawn.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, 2)
+        Where each row stands.
+    labels : ndarray of shape (n_samples,)
+        The cluster of each row; -1 stands for a row in no cluster.
+    axes : tuple of two str
+        What the axes are.
+    supervision : Supervision or None
+        The hints, about the same rows.
+    n_rows, n_links : int or None
+        The numbers of rows and links of which these are a part; None if they are all.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure; None before :meth:`plot`.
+    ax_ : matplotlib Axes
+        The axes.
+    clusters_ : list of PathCollection
+        The points of each cluster, by ascending label.
+    links_ : dict of str to LineCollection
+        The lines that were drawn: any of "must", "cannot", "broken must", "broken cannot".
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> from likewise.plotting import ClusterDisplay
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]]
+    >>> hints = Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
+    >>> display = ClusterDisplay.from_predictions(X, [0, 0, 1, 1], supervision=hints)
+    >>> sorted(display.links_)
+    ['cannot', 'must']
+    >>> display.save("clusters.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        points: npt.NDArray[np.float64],
+        labels: npt.NDArray[Any],
+        *,
+        axes: tuple[str, str] = ("", ""),
+        supervision: Any = None,
+        n_rows: int | None = None,
+        n_links: int | None = None,
+    ) -> None:
+        self.points = points
+        self.labels = labels
+        self.axes = axes
+        self.supervision = supervision
+        self.n_rows = n_rows
+        self.n_links = n_links
+        self.figure_: Any = None
+        self.ax_: Any = None
+        self.clusters_: list[Any] = []
+        self.links_: dict[str, Any] = {}
+
+    # ------------------------------------------------------------------ making
+
+    @classmethod
+    def from_predictions(
+        cls,
+        X: Any,
+        labels: Any,
+        *,
+        supervision: Any = None,
+        ax: Any = None,
+        max_points: int = 5000,
+        max_links: int = 500,
+        feature_names: Any = None,
+        title: str | None = None,
+        legend: bool = True,
+    ) -> ClusterDisplay:
+        """Draw rows and their clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows. Two features are drawn as they are, more by their first two principal components.
+        labels : array-like of shape (n_samples,)
+            The cluster of each row; -1 for none.
+        supervision : Supervision, optional
+            The hints that the clustering was given; their links are drawn.
+        ax : matplotlib Axes, optional
+            Where to draw. By default a figure of its own is made, which needs no screen.
+        max_points : int, default=5000
+            Draw no more rows than this. The rows of the links that are drawn come first, the others are
+            drawn by lot with a fixed seed.
+        max_links : int, default=500
+            Draw no more links than this, broken ones first.
+        feature_names : sequence of str, optional
+            Names for the axes.
+        title : str, optional
+            The title; below it stands what was left out, if anything was.
+        legend : bool, default=True
+            Whether to tell what colours and lines mean.
+
+        Returns
+        -------
+        ClusterDisplay
+            What was drawn; see its attributes.
+        """
+        rows = np.asarray(X, dtype=np.float64)
+        found = np.asarray(labels)
+        _check(rows, found, supervision, max_points, max_links)
+        n_rows = n_links = None
+        if len(rows) > max_points:
+            use = _some_rows(found, supervision, max_points, max_links)
+            n_rows = len(rows)
+            n_links = sum(kind.n_stated for kind in drawn_links(found, supervision, 0))
+            rows, found = rows[use], found[use]
+            supervision = None if supervision is None else supervision[use]
+        plane: Plane = project(rows, feature_names)
+        display = cls(
+            plane.points, found, axes=plane.axes, supervision=supervision, n_rows=n_rows, n_links=n_links
+        )
+        return display.plot(ax=ax, max_links=max_links, title=title, legend=legend)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, supervision: Any = None, **options: Any
+    ) -> ClusterDisplay:
+        """Draw rows and the clusters that a fitted estimator gives them.
+
+        Parameters
+        ----------
+        estimator : fitted clusterer
+            If its `labels_` are as many as the rows they are drawn, for they are what it made of the hints;
+            otherwise ``predict(X)`` is asked.
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        supervision : Supervision, optional
+            The hints.
+        **options
+            Passed to :meth:`from_predictions`.
+
+        Returns
+        -------
+        ClusterDisplay
+            What was drawn.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]]
+        >>> model = KMeans(2, n_init=1, random_state=0).fit(X)
+        >>> len(ClusterDisplay.from_estimator(model, X).clusters_)
+        2
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator)
+        labels = getattr(estimator, "labels_", None)
+        if labels is None or len(labels) != len(X):
+            labels = estimator.predict(X)
+        return cls.from_predictions(X, labels, supervision=supervision, **options)
+
+    # ------------------------------------------------------------------ drawing
+
+    def plot(
+        self, *, ax: Any = None, max_links: int = 500, title: str | None = None, legend: bool = True
+    ) -> ClusterDisplay:
+        """Draw on `ax`, or on a figure of its own; see :meth:`from_predictions`."""
+        if ax is None:
+            figure = require("matplotlib.figure", extra="plot").Figure(figsize=(8, 5.5), layout="constrained")
+            require("matplotlib.backends.backend_agg", extra="plot").FigureCanvasAgg(figure)
+            ax = figure.subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        n_links, n_drawn = self._draw_links(max_links)
+        self._draw_points()
+        left_out = []
+        n_links = n_links if self.n_links is None else self.n_links
+        if self.n_rows is not None:
+            left_out.append(f"{len(self.points):,} of {self.n_rows:,} rows")
+        if n_drawn < n_links:
+            left_out.append(f"{n_drawn:,} of {n_links:,} links")
+        note = f"{' and '.join(left_out)} drawn" if left_out else ""
+        ax.set_title("\n".join(text for text in (title or "", note) if text))
+        ax.set_xlabel(self.axes[0])
+        ax.set_ylabel(self.axes[1])
+        if not self.axes[1]:
+            ax.set_yticks([])
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+        if legend:
+            self._draw_legend()
+        return self
+
+    def save(self, path: str | os.PathLike[str], *, dpi: int = 150) -> None:
+        """Write the figure to a file; the end of its name tells the format (.png, .svg, .pdf)."""
+        if self.figure_ is None:
+            self.plot()
+        self.figure_.savefig(path, dpi=dpi)
+
+    def _draw_points(self) -> None:
+        n = len(self.points)
+        size = float(np.clip(9000 / max(n, 1), 6, 36))
+        known = None
+        if self.supervision is not None and "labels" in self.supervision.kinds:
+            known = self.supervision.label_codes >= 0
+        self.clusters_ = []
+        number = 0
+        for label in np.unique(self.labels):
+            rows = np.flatnonzero(self.labels == label)
+            if label == -1:
+                colour, marker, name = NOISE, "o", "in no cluster"
+            else:
+                colour = PALETTE[number % len(PALETTE)]
+                marker = MARKERS[number // len(PALETTE) % len(MARKERS)]
+                name = f"cluster {label}"
+                number += 1
+            rims: Any = "white"
+            if known is not None:
+                rims = ["black" if given else "white" for given in known[rows]]
+            self.clusters_.append(
+                self.ax_.scatter(
+                    *self.points[rows].T,
+                    s=size,
+                    c=colour,
+                    marker=marker,
+                    edgecolors=rims,
+                    linewidths=0.4 if known is None else np.where(known[rows], 1.2, 0.4),
+                    label=f"{name} ({len(rows):,})",
+                    zorder=2,
+                )
+            )
+
+    def _draw_links(self, max_links: int) -> tuple[int, int]:
+        collections = require("matplotlib.collections", extra="plot")
+        self.links_ = {}
+        n_links = n_drawn = 0
+        for kind, drawn in zip(
+            ("must", "cannot"), drawn_links(self.labels, self.supervision, max_links), strict=True
+        ):
+            n_links += drawn.n_stated
+            n_drawn += len(drawn.pairs)
+            for broken in (False, True):
+                pairs = drawn.pairs[drawn.broken == broken]
+                if not len(pairs):
+                    continue
+                name = f"broken {kind}" if broken else kind
+                lines = collections.LineCollection(
+                    self.points[pairs],
+                    colors=BROKEN if broken else KEPT,
+                    linewidths=2.4 if broken else 1.1,
+                    linestyles="solid" if kind == "must" else (0, (4, 2.5)),
+                    label=f"{'broken ' if broken else ''}{kind}-link ({len(pairs):,})",
+                    zorder=4 if broken else 3,
+                )
+                self.ax_.add_collection(lines)
+                self.links_[name] = lines
+        return n_links, n_drawn
+
+    def _draw_legend(self) -> None:
+        handles = [*self.clusters_[:_IN_LEGEND], *self.links_.values()]
+        texts = [handle.get_label() for handle in handles]
+        more = len(self.clusters_) - _IN_LEGEND
+        if more > 0:
+            texts[_IN_LEGEND - 1] += f" and {more} more"
+        self.ax_.legend(
+            handles, texts, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small"
+        )
+
+
+def _check(rows: Any, labels: Any, supervision: Any, max_points: int, max_links: int) -> None:
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(f"X must have shape (n_samples, n_features), got {rows.shape}.")
+    if not np.isfinite(rows).all():
+        raise ValueError("X holds values that are not finite; fill or drop them first.")
+    if labels.shape != (len(rows),):
+        raise ValueError(f"labels must have shape ({len(rows)},), one a row, got {labels.shape}.")
+    if supervision is not None and supervision.n_samples != len(rows):
+        raise SupervisionError(f"the hints speak of {supervision.n_samples} rows, but X has {len(rows)}.")
+    if max_points < 2 or max_links < 0:
+        raise ValueError(f"max_points must be at least 2 and max_links 0, got {max_points} and {max_links}.")
+
+
+def _some_rows(labels: Any, supervision: Any, max_points: int, max_links: int) -> npt.NDArray[np.int64]:
+    """Choose rows to draw: those of the links that will be drawn, and others by lot."""
+    linked = np.empty(0, dtype=np.int64)
+    if supervision is not None:
+        drawn = drawn_links(labels, supervision, min(max_links, max_points // 2))
+        linked = np.unique(np.concatenate([kind.pairs.reshape(-1) for kind in drawn]))
+    others = np.setdiff1d(np.arange(len(labels)), linked)
+    lot = np.random.RandomState(0).permutation(others)[: max_points - len(linked)]
+    return np.sort(np.concatenate([linked, lot]))

@@ -1,0 +1,93 @@
+"""``likewise check``: the diagnosis by ids, and its exit code."""
+
+import json
+
+import pytest
+
+
+def test_good_hints(run, files):
+    result = run("check", "hints.csv", "data.csv", "--id", "name")
+    assert "6 rows; hints speak of 3 of them (50%)" in result.stdout
+    assert "links       1 must, 1 cannot" in result.stdout
+    assert "conflicts   none" in result.stdout
+    assert "coherent" in result.stdout
+    assert result.stderr == ""
+
+
+def test_contradictions_show_the_chain_by_id_and_exit_1(run, files):
+    (files / "hints.csv").write_text("a,b,link\na1,a2,must\na2,b3,must\nb3,a1,cannot\n")
+    result = run("check", "hints.csv", "data.csv", "--id", "name", code=1)
+    assert "a1 ≠ b3, yet a1 = a2 = b3" in result.stdout
+    document = json.loads(run("check", "hints.csv", "data.csv", "--id", "name", "--json", code=1).stdout)
+    assert document["conflicts"] == [{"a": "a1", "b": "b3", "chain": ["a1", "a2", "b3"]}]
+    assert document["ok"] is False
+
+
+def test_links_that_contradict_labels(run, files):
+    text = "kind,a,b,label\nlabel,a1,,A\nlabel,b1,,B\nmust,a1,b1,\n"
+    (files / "hints.csv").write_text(text)
+    assert "a1 ≠ b1, yet a1 = b1" in run("check", "hints.csv", "data.csv", "--id", "name", code=1).stdout
+
+
+def test_triplets_with_two_answers(run, files):
+    (files / "hints.csv").write_text("a,b,c,answer\na1,a2,b1,AB\na1,a2,b1,AC\n")
+    result = run("check", "hints.csv", "data.csv", "--id", "name", code=1)
+    assert "a1, a2, b1: AB and AC" in result.stdout
+
+
+def test_many_contradictions_are_cut(run, tmp_path):
+    (tmp_path / "d.csv").write_text("x\n" + "".join(f"{i}\n" for i in range(30)))
+    pairs = "".join(f"{i},{i + 1},must\n{i},{i + 1},cannot\n" for i in range(0, 30, 2))
+    (tmp_path / "h.csv").write_text("a,b,link\n" + pairs)
+    assert "and 5 more; --json lists all" in run("check", "h.csv", "d.csv", code=1).stdout
+
+
+def test_too_few_clusters(run, files):
+    (files / "hints.csv").write_text("a,b,link\na1,a2,cannot\na2,a3,cannot\na1,a3,cannot\n")
+    words = ["check", "hints.csv", "data.csv", "--id", "name", "-k"]
+    assert "at least 3 clusters, more than the 2 given" in run(*words, 2, code=1).stderr
+    assert "informative" in run(*words, 3).stdout
+
+
+def test_json_of_good_hints(run, files):
+    document = json.loads(run("check", "hints.csv", "data.csv", "--id", "name", "--json").stdout)
+    assert document["ok"] is True
+    assert document["n_must"] == 1
+    assert document["conflicts"] == document["triplet_conflicts"] == document["notes"] == []
+
+
+def test_data_without_usable_features_can_still_be_checked(run, files):
+    (files / "data.csv").write_text("name,colour\na1,red\na2,\nb1,blue\n")
+    result = run("check", "hints.csv", "data.csv", "--id", "name")
+    assert "1 must, 1 cannot" in result.stdout
+    assert "note: coherence is left out: data.csv:2: the column 'colour' is not numeric" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("hints", "said"),
+    [
+        (None, "there is no file 'hints.csv'."),
+        ("a,b,link\na1,a1,must\n", "hints.csv:2: the id 'a1' is named twice."),
+        ("a;b;link\na1;a2;must\n", "wanted commas"),
+        ("a,b,link\na1,a9,must\n", "no row has the id 'a9'"),
+    ],
+)
+def test_bad_hints(run, files, hints, said):
+    (files / "hints.csv").unlink()
+    if hints is not None:
+        (files / "hints.csv").write_text(hints)
+    result = run("check", "hints.csv", "data.csv", "--id", "name", code=1)
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_bad_data_and_bad_usage(run, files):
+    assert "there is no file 'no.csv'." in run("check", "hints.csv", "no.csv", code=1).stderr
+    assert "is a folder" in run("check", "hints.csv", files, code=1).stderr
+    assert "did you mean 'name'?" in run("check", "hints.csv", "data.csv", "--id", "nme", code=2).stderr
+    run("check", "hints.csv", code=2)
+
+
+def test_data_from_stdin(run, files):
+    text = (files / "data.csv").read_text()
+    assert "6 rows" in run("check", "hints.csv", "-", "--id", "name", input=text).stdout

@@ -1,0 +1,147 @@
+"""``likewise cluster``: what is said when something is wrong, and that nothing is written then."""
+
+import json
+import sys
+
+import pytest
+
+from likewise.cli import cluster as cluster_module
+from likewise.supervision import Supervision, write_hints
+
+BASE = ("cluster", "data.csv", "-k", 2, "--id", "name")
+
+
+def test_k_is_required_and_positive(run, files):
+    assert "-k" in run("cluster", "data.csv", code=2).stderr
+    run("cluster", "data.csv", "-k", 0, code=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--method", "k-means", "--hints", "hints.csv"), "takes no hints"),
+        (("--method", "pck-means", "--metric", "full"), "--metric is for methods that learn a metric"),
+        (("--method", "k-means", "--per-cluster"), "--per-cluster is for methods that learn a metric"),
+        (("--json", "--out", "-"), "both write to stdout"),
+        (("--out", "labels.xlsx"), "does not say its format"),
+        (("--plot", "p.txt"), "does not say its format"),
+        (("--out", "data.csv"), "is also a file that is read"),
+        (("--hints", "hints.csv", "--out", "hints.csv"), "is also a file that is read"),
+        (("--features", ","), "no column is named"),
+        (("--features", "x,q"), "no column 'q'"),
+        (("--encoding", "klingon"), "there is no encoding"),
+        (("--method", "magic"), "magic"),
+        (("--seed", "-1"), "--seed"),
+    ],
+)
+def test_usage_errors(run, files, words, said):
+    before = sorted(files.iterdir())
+    assert said in run(*BASE, *words, code=2).stderr
+    assert sorted(files.iterdir()) == before
+
+
+def test_labels_and_picture_need_two_files(run, files):
+    (files / "p.svg").write_text("old")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster_module, "PICTURES", (".csv",))
+        assert "the file of --out" in run(*BASE, "--out", "l.csv", "--plot", "l.csv", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "there is no file 'hints.csv'."),
+        ("", "hints.csv is empty"),
+        ("a,b,link\na1,A2,must\n", "did you mean 'a2'?"),
+        ("a,b,link\na1,a2,perhaps\n", "hints.csv:2: the link is 'perhaps'"),
+        ("id,label\na1,A\nb1,B\n", "These methods use them: constrained-k-means, seeded-k-means."),
+        ("a,b,c,answer\na1,a2,b1,AB\n", "--as-links"),
+    ],
+)
+def test_bad_hints_stop_everything(run, files, content, said):
+    (files / "hints.csv").unlink()
+    if content is not None:
+        (files / "hints.csv").write_text(content)
+    before = sorted(files.iterdir())
+    result = run(*BASE, "--hints", "hints.csv", "--out", "l.csv", "--plot", "p.png", code=1)
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    assert sorted(files.iterdir()) == before
+
+
+def test_as_links_lets_other_kinds_through(run, files):
+    (files / "hints.csv").write_text("a,b,c,answer\na1,a2,b1,AB\n")
+    document = json.loads(run(*BASE, "--hints", "hints.csv", "--as-links", "--json").stdout)
+    assert document["hints"]["must"] == 1
+    assert document["hints"]["cannot"] == 2
+
+
+def test_hints_that_name_other_ids_say_what_the_ids_are(run, files):
+    words = ["cluster", "data.csv", "-k", 2, "--drop", "name", "--hints", "hints.csv"]
+    said = run(*words, code=1).stderr
+    assert "no row has the id 'a1'" in said
+    assert "name it with --id" in said
+    (files / "hints.csv").write_text("a,b,link\na1,zzz,must\n")
+    assert "cells of the column 'name' of data.csv" in run(*BASE, "--hints", "hints.csv", code=1).stderr
+
+
+def test_a_hints_file_of_no_known_format(run, files):
+    (files / "hints.txt").write_text("a,b,link\n")
+    said = run(*BASE, "--hints", "hints.txt", code=1).stderr
+    assert "does not say its format" in said
+    assert "format=" not in said
+
+
+def test_contradictions_stop_a_hard_method_by_id(run, files):
+    (files / "hints.csv").write_text("a,b,link\na1,a2,must\na2,a3,must\na3,a1,cannot\n")
+    said = run(*BASE, "--hints", "hints.csv", "--method", "cop-k-means", code=1).stderr
+    assert "a1 ≠ a3, yet a1 = a2 = a3" in said
+    assert "--method pck-means" in said
+
+
+def test_impossible_hints_are_told_by_id(run, files):
+    links = "a1,a2,cannot\na2,a3,cannot\na1,a3,cannot\n"
+    (files / "hints.csv").write_text("a,b,link\n" + links)
+    said = run(*BASE, "--hints", "hints.csv", "--method", "cop-k-means", code=1).stderr
+    assert "row 0 is 'a1'" in said
+
+
+def test_more_clusters_than_rows(run, files):
+    words = ["cluster", "data.csv", "-k", 7, "--id", "name"]
+    assert "7 clusters were asked of 6 row(s)" in run(*words, code=1).stderr
+
+
+@pytest.mark.parametrize("out", ["nowhere/l.csv", "."])
+def test_places_that_cannot_be_written_are_noticed_before_the_work(run, files, out, monkeypatch):
+    monkeypatch.setattr(cluster_module, "estimator_of", lambda *a: pytest.fail("the work began"))
+    if out == ".":
+        (files / "l.csv").mkdir()
+        out = "l.csv"
+    assert run(*BASE, "--out", out, code=1).stderr.startswith(
+        "Error: 'nowhere" if "/" in out else "Error: 'l"
+    )
+
+
+def test_dev_null_takes_labels(run, files):
+    assert run(*BASE, "--out", "/dev/null").stdout == ""
+
+
+def test_a_failure_while_drawing_leaves_no_labels(run, files, monkeypatch):
+    (files / "l.csv").write_text("old")
+    monkeypatch.setattr("likewise.plotting.ClusterDisplay.save", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(*BASE, "--out", "l.csv", "--plot", "p.png")
+    assert (files / "l.csv").read_text() == "old"
+    assert sorted(path.name for path in files.iterdir()) == ["data.csv", "hints.csv", "l.csv"]
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(run, files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "likewise[plot]" in run(*BASE, "--plot", "p.png", code=1).stderr
+
+
+def test_shuffled_data_is_a_note(run, files):
+    hints = Supervision.from_links(6, must=[(0, 1)])
+    write_hints(files / "hints.csv", hints, ["a2", "a1", "a3", "b1", "b2", "b3"])
+    assert "note: hints.csv was written for the same 6 ids" in run(*BASE, "--hints", "hints.csv").stderr

@@ -1,0 +1,36 @@
+"""Every command of the documentation runs, in the order of the page, with the files that it shows."""
+
+import re
+import shlex
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+
+
+def test_the_page_works_from_top_to_bottom(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("likewise.cli.demo.N_DRAWS", 2)
+    blocks = re.findall(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    n_commands = 0
+    for language, file, text in blocks:
+        if file:
+            (tmp_path / file).write_text(text)
+        if language != "console":
+            continue
+        for line in text.splitlines():
+            command, _, code = line.removeprefix("$ likewise ").partition("# exit ")
+            run(*shlex.split(command), code=int(code or 0))
+            n_commands += 1
+    assert n_commands == 11
+    assert (tmp_path / "clusters.png").exists()
+
+
+def test_every_option_that_the_page_names_exists():
+    import click
+
+    from likewise.cli.main import COMMANDS, cli
+
+    context = click.Context(cli)
+    known = {
+        opt for name in COMMANDS for param in cli.get_command(context, name).params for opt in param.opts
+    }
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE.read_text())) <= known

@@ -1,0 +1,321 @@
+"""Tables: what is read, and what is said of files that cannot be."""
+
+import codecs
+import sys
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from likewise.cli._tables import Columns, read_table, split_names, standardized
+from likewise.exceptions import FileFormatError, MissingDependencyError
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def read(content, name="t.csv", *, header=True, encoding="utf-8", **columns):
+        data = content.encode() if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(data)
+        return read_table(name, Columns(**columns), header=header, encoding=encoding)
+
+    return read
+
+
+def refused(table, content, *args, **options):
+    with pytest.raises(FileFormatError) as caught:
+        table(content, *args, **options)
+    return str(caught.value)
+
+
+# ---------------------------------------------------------------------- what is read
+
+
+def test_rows_without_ids_are_numbered_from_zero(table):
+    found = table("x,y\n1,2.5\n3,-4e1\n")
+    assert found.ids.ids == ("0", "1")
+    assert found.feature_names == ("x", "y")
+    assert found.dropped == ()
+    np.testing.assert_array_equal(found.X, [[1, 2.5], [3, -40]])
+    assert found.X.dtype == np.float64
+
+
+def test_columns_are_what_the_options_say(table):
+    text = "name,x,kind,y,z\n007,1,wren,2,5\n7,3,,4,6\n"
+    found = table(text, id="name", truth="kind", drop=("z",))
+    assert found.ids.ids == ("007", "7")
+    assert found.feature_names == ("x", "y")
+    assert found.dropped == ("kind", "z")
+    assert found.kept == {"kind": ("wren", None)}
+    chosen = table(text, id="name", features=("z", "x"))
+    np.testing.assert_array_equal(chosen.X, [[5, 1], [6, 3]])
+    assert chosen.dropped == ("kind", "y")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x,y\n1,2\n3,4\n",
+        b"x,y\r\n1,2\r\n3,4\r\n",
+        codecs.BOM_UTF8 + b"x,y\n1,2\n3,4\n",
+        b"x;y\n1;2\n3;4\n",
+        b"x\ty\n1\t2\n3\t4\n",
+        b"x, y\n1, 2\n3, 4\n",
+        b'"x","y"\n"1","2"\n\n3,4\n\n\n',
+        b"\nx,y\n1,2\n3,4",
+    ],
+)
+def test_spellings_of_one_table(table, data):
+    found = table(data)
+    assert found.feature_names == ("x", "y")
+    np.testing.assert_array_equal(found.X, [[1, 2], [3, 4]])
+
+
+def test_a_file_without_header_is_read_when_told_so(table):
+    found = table("1,2\n3,4\n", header=False)
+    assert found.feature_names == ("f0", "f1")
+    assert len(found.ids) == 2
+
+
+def test_other_encodings_are_read_when_told_so(table):
+    data = "größe,x\nä,1\nö,2\n"
+    for encoding in ("latin-1", "utf-16"):
+        assert table(data.encode(encoding), encoding=encoding, id="größe").ids.ids == ("ä", "ö")
+
+
+def test_npy(table, tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1, 2], [3, 4]], dtype=np.int32))
+    found = read_table("a.npy", Columns(drop=("f1",)))
+    assert found.feature_names == ("f0",)
+    np.testing.assert_array_equal(found.X, [[1.0], [3.0]])
+
+
+def test_parquet(table, tmp_path):
+    columns = {
+        "who": ["007", "7"],
+        "n": [1, 2],
+        "x": pa.array([0.5, 1.5], type=pa.float32()),
+        "yes": [True, False],
+        "d": pa.array([1, 2]).cast(pa.decimal128(24, 2)),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    found = read_table("t.parquet", Columns(id="who"))
+    assert found.ids.ids == ("007", "7")
+    np.testing.assert_array_equal(found.X, [[1, 0.5, 1, 1], [2, 1.5, 0, 2]])
+    assert read_table("t.parquet", Columns(id="n", drop=("who",))).ids.ids == ("1", "2")
+
+
+def test_the_content_tells_the_format_where_the_name_does_not(table, tmp_path):
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "t.dat")
+    assert read_table("t.dat", Columns()).X.tolist() == [[1.0]]
+    assert table("x\n2\n", name="t.txt").X.tolist() == [[2.0]]
+
+
+def test_names_may_hold_commas_and_quotes():
+    assert split_names('a,"b,c"') == ("a", "b,c")
+    assert split_names(" a , b ") == ("a", "b")
+    assert split_names(",") == ()
+
+
+def test_standardized_columns_have_mean_zero_and_variance_one():
+    X = np.array([[1.0, 0.1, 1e9], [2.0, 0.1, 1e9 + 1], [6.0, 0.1, 1e9 + 2]])
+    Z = standardized(X)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(Z.std(axis=0), [1, 0, 1])
+
+
+# ---------------------------------------------------------------------- CSV that is wrong
+
+
+@pytest.mark.parametrize("data", ["", "\n\n", "   \n", codecs.BOM_UTF8])
+def test_an_empty_file(table, data):
+    assert "t.csv is empty" in refused(table, data)
+
+
+def test_a_header_alone(table):
+    assert refused(table, "x,y\n") == "t.csv has a header and no rows."
+
+
+def test_numbers_in_place_of_a_header(table):
+    text = refused(table, "1,2.5,3,4\n5,6,7,8\n")
+    assert text.startswith("t.csv:1: the first row is all numbers (1, 2.5, 3, …)")
+    assert "--no-header" in text
+
+
+def test_a_header_where_none_was_expected(table):
+    text = refused(table, "x,y\n1,2\n", header=False)
+    assert "leave --no-header out" in text
+
+
+def test_a_column_of_words_names_the_column_a_cell_and_ways_on(table):
+    text = refused(table, "x,bird species,y\n1,wren,2\n3,owl,4\n")
+    assert text.startswith("t.csv:2: the column 'bird species' is not numeric; it has 'wren'.")
+    assert "--drop 'bird species'" in text
+    assert "--id 'bird species'" in text
+    assert "--features" in text
+
+
+def test_several_columns_of_words_are_dropped_with_one_option(table):
+    text = refused(table, "a,x,b\n1,1,u\nq,2,v\n")
+    assert text.startswith("t.csv:3: the column 'a' is not numeric; it has 'q'. Neither is 'b'.")
+    assert "--drop a,b" in text
+    many = ",".join(f"c{c}" for c in range(12))
+    assert "12 columns are not" in refused(table, f"{many}\n{','.join('w' * 12)}\n")
+
+
+@pytest.mark.parametrize("cell", ["1_000", "0x1f", "1 2", "12%"])
+def test_cells_that_are_almost_numbers(table, cell):
+    assert f"it has {cell!r}" in refused(table, f"x,y\n1,2\n{cell},4\n")
+
+
+def test_decimal_commas(table):
+    assert "decimal comma" in refused(table, "x;y\n1,5;2\n")
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [("", "is empty"), (" ", "is empty"), ("NaN", "is 'NaN'"), ("inf", "is 'inf'"), ("-inf", "")],
+)
+def test_gaps_are_told_with_line_and_column(table, cell, said):
+    text = refused(table, f"x,age\n1,2\n3,{cell}\n")
+    assert text.startswith("t.csv:3: the column 'age'")
+    assert said in text
+    assert "--drop age" in text
+
+
+def test_a_gap_in_a_single_column_is_not_passed_over(table):
+    assert refused(table, "x\n1\n\n2\n").startswith("t.csv:3: the column 'x' is empty")
+    assert table("x\n1\n2\n\n").X.tolist() == [[1], [2]]
+
+
+def test_the_first_of_several_gaps(table):
+    text = refused(table, "x,y\n1,\n,2\n")
+    assert text.startswith("t.csv:2: the column 'y' is empty")
+    assert "1 more column(s)" in text
+
+
+def test_ragged_rows_are_told_with_their_lines(table):
+    text = refused(table, 'x,y\n1,2\n"1\n",2,3\n4\n')
+    assert text == "t.csv:3: 3 cell(s) where the header has 2.\nt.csv:5: 1 cell(s) where the header has 2."
+    many = refused(table, "x,y\n" + "1\n" * 8)
+    assert many.count("\n") == 5
+    assert many.endswith("and 3 more.")
+
+
+def test_repeated_names(table):
+    assert refused(table, "x,y,x\n1,2,3\n") == (
+        "t.csv: columns 1 and 3 are both called 'x'; rename one of them."
+    )
+
+
+def test_a_column_without_a_name_is_not_taken_for_a_feature(table):
+    text = refused(table, ",x\n0,5\n1,6\n")
+    assert "--id 'column 1'" in text
+    assert table(",x\n0,5\n1,6\n", drop=("column 1",)).feature_names == ("x",)
+    assert table(",x\np,5\nq,6\n", id="column 1").ids.ids == ("p", "q")
+
+
+def test_a_quote_that_is_never_closed(table):
+    assert refused(table, 'x,y\n1,2\n"3,4\n').startswith("t.csv:3: a quote is opened and never closed")
+
+
+@pytest.mark.parametrize(
+    ("data", "tip"), [("name,x\nä,1\n".encode("latin-1"), "latin-1"), ("x\n1\n".encode("utf-16"), "utf-16")]
+)
+def test_other_encodings_are_named_as_an_option(table, data, tip):
+    text = refused(table, data, drop=())
+    assert "is not utf-8" in text
+    assert f"--encoding {tip}" in text
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x1f\x8b"])
+def test_workbooks_and_archives_are_recognised(table, start):
+    assert refused(table, start + b"\0" * 9).startswith("t.csv is ")
+
+
+# ---------------------------------------------------------------------- columns that are wrong
+
+
+def test_repeated_ids_are_told_with_both_lines(table):
+    text = refused(table, "n,x\na,1\nb,2\na,3\n", id="n")
+    assert text.startswith("t.csv:4: the id 'a' (column 'n') is that of line 2 too")
+
+
+def test_an_empty_id(table):
+    assert refused(table, "n,x\na,1\n,2\n", id="n").startswith("t.csv:3: the id (column 'n') is empty")
+
+
+def test_no_feature_left(table):
+    assert "no column left" in refused(table, "n,x\na,1\n", id="n", drop=("x",))
+
+
+@pytest.mark.parametrize(
+    ("columns", "option", "said"),
+    [
+        ({"id": "nam"}, "--id", "did you mean 'name'?"),
+        ({"features": ("x", "q")}, "--features", "it has 'name', 'x', 'y'"),
+        ({"drop": ("q",)}, "--drop", "no column 'q'"),
+        ({"truth": "q"}, "--truth", "no column 'q'"),
+        ({"id": "name", "features": ("name", "x")}, "--features", "for --id as well"),
+        ({"truth": "x", "features": ("x", "y")}, "--features", "for --truth as well"),
+        ({"drop": ("x",), "features": ("x",)}, "--features", "for --drop as well"),
+        ({"drop": ("x", "x")}, "--drop", "twice"),
+    ],
+)
+def test_columns_named_wrongly_are_usage_errors(table, columns, option, said):
+    with pytest.raises(click.BadParameter) as caught:
+        table("name,x,y\na,1,2\n", **columns)
+    assert said in caught.value.message
+    assert option in caught.value.param_hint
+
+
+# ---------------------------------------------------------------------- other formats that are wrong
+
+
+def npy(array, tmp_path, **options):
+    np.save(tmp_path / "a.npy", array, **options)
+    with pytest.raises(FileFormatError) as caught:
+        read_table("a.npy", Columns())
+    return str(caught.value)
+
+
+def test_npy_that_is_wrong(table, tmp_path):
+    assert "shape (3,)" in npy(np.zeros(3), tmp_path)
+    assert "shape (0, 2)" in npy(np.zeros((0, 2)), tmp_path)
+    assert "complex" in npy(np.zeros((2, 2), dtype=complex), tmp_path)
+    assert "Python objects" in npy(np.array([[{}]], dtype=object), tmp_path, allow_pickle=True)
+    text = npy(np.array([[1.0, 2.0], [3.0, np.nan]]), tmp_path)
+    assert text.startswith("a.npy, row 1 (counted from 0): the column 'f1' is missing")
+    assert "infinite" in npy(np.array([[1.0, np.inf]]), tmp_path)
+    assert "cannot be read as .npy" in refused(table, "x\n1\n", "b.npy")
+    np.savez(tmp_path / "z.npz", a=np.zeros((2, 2)))
+    assert "several arrays" in refused(table, (tmp_path / "z.npz").read_bytes(), "c.npy")
+
+
+def parquet(columns, tmp_path, **chosen):
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    with pytest.raises(FileFormatError) as caught:
+        read_table("t.parquet", Columns(**chosen))
+    return str(caught.value)
+
+
+def test_parquet_that_is_wrong(table, tmp_path):
+    assert "cannot be read as Parquet" in refused(table, "x\n1\n", "b.parquet")
+    text = parquet({"x": [1, 2, None]}, tmp_path)
+    assert text.startswith("t.parquet, row 2 (counted from 0): the column 'x' is missing")
+    assert "it has 'wren'" in parquet({"x": [1, 2], "w": ["wren", "owl"]}, tmp_path)
+    assert "'flag'" in parquet({"x": [1, 2], "flag": [True, None]}, tmp_path)
+    assert "index that pandas wrote" in parquet({"x": [1], "__index_level_0__": [0]}, tmp_path)
+    assert "decimal numbers" in parquet({"n": [0.5, 1.5], "x": [1, 2]}, tmp_path, id="n")
+    assert "is that of row 0 too" in parquet({"n": ["a", "a"], "x": [1, 2]}, tmp_path, id="n")
+    assert "is empty" in parquet({"n": ["a", None], "x": [1, 2]}, tmp_path, id="n")
+    assert "no rows" in parquet({"x": pa.array([], type=pa.float64())}, tmp_path)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingDependencyError, match=r"likewise\[scale\]"):
+        table(b"PAR1", "t.parquet")
