@@ -87,10 +87,8 @@ def nearest_linear(X, weight, W, b, labels, sums, counts, cost):
         labels[i + 1] = l1
         labels[i + 2] = l2
         labels[i + 3] = l3
-        _add_row(X, i, l0, weight[i], sums, counts)
-        _add_row(X, i + 1, l1, weight[i + 1], sums, counts)
-        _add_row(X, i + 2, l2, weight[i + 2], sums, counts)
-        _add_row(X, i + 3, l3, weight[i + 3], sums, counts)
+        for r in range(i, i + 4):
+            _add_row(X, r, labels[r], weight[r], sums, counts)
         cost[0] += weight[i] * b0 + weight[i + 1] * b1 + weight[i + 2] * b2 + weight[i + 3] * b3
     for i in range(whole, n):
         best = inf

@@ -54,171 +54,181 @@ class State(NamedTuple):
     q: np.ndarray  # (G, k, H)
 
 
-@njit(nogil=True, cache=True)
-def _put(p, state, i, h, sign):
+@njit(nogil=True)
+def _put(i, h, sign, group_ptr, group, X, Q, beta, n, s, q):
     # Add row i to the cells of cluster h (sign 1), or take it out (sign -1).
-    for t in range(p.group_ptr[i], p.group_ptr[i + 1]):
-        g = p.group[t]
-        state.n[g, h] += sign
-        if p.beta != 0.0:
-            for j in range(p.X.shape[1]):
-                state.s[g, h, j] += sign * p.X[i, j]
-            for a in range(p.Q.shape[1]):
-                state.q[g, h, a] += sign * p.Q[i, a]
+    for t in range(group_ptr[i], group_ptr[i + 1]):
+        g = group[t]
+        n[g, h] += sign
+        if beta != 0.0:
+            for j in range(X.shape[1]):
+                s[g, h, j] += sign * X[i, j]
+            for a in range(Q.shape[1]):
+                q[g, h, a] += sign * Q[i, a]
 
 
-@njit(nogil=True, cache=True)
-def _to_cell(p, state, i, g, c, a):
-    # The distances from row i to the rows of group g in cluster c, added up, in metric a.
-    total = state.n[g, c] * p.Q[i, a] + state.q[g, c, a]
-    for j in range(p.X.shape[1]):
-        total -= 2.0 * p.Y[i, a, j] * state.s[g, c, j]
-    return max(total, 0.0)
-
-
-@njit(nogil=True, cache=True)
-def _costs(p, state, i, costs):
-    # costs (k,): OUT. What row i, now absent, would cost in each cluster.
-    k = p.U.shape[1]
-    shared = p.dist.shape[1] == 1
+@njit(nogil=True)
+def _group_costs(i, group_ptr, group, is_cannot, weights, X, Y, Q, alpha, beta, reach, n, s, q, costs):
+    # costs (k,): OUT, added to. What the groups of row i, now absent, make it cost in each cluster, less
+    # what they make it cost in all clusters alike, which is returned.
+    k = costs.shape[0]
+    H = Q.shape[1]
     common = 0.0
-    for h in range(k):
-        costs[h] = p.U[i, h]
-    for t in range(p.indptr[i], p.indptr[i + 1]):
-        g = state.labels[p.partner[t]]
-        if g < 0:
-            continue
-        e = p.edge[t]
-        if p.is_cannot[e]:
-            costs[g] += p.weight[e] * (p.reach[g] - p.beta * p.dist[e, 0 if shared else g])
-        elif shared:
-            penalty = p.weight[e] * (p.alpha + p.beta * p.dist[e, 0])
-            common += penalty
-            costs[g] -= penalty
-        else:
-            for h in range(k):
-                if h != g:
-                    costs[h] += p.weight[e] * (p.alpha + 0.5 * p.beta * (p.dist[e, g] + p.dist[e, h]))
-    for t in range(p.group_ptr[i], p.group_ptr[i + 1]):
-        g = p.group[t]
-        weight = p.group_weight[g]
+    for t in range(group_ptr[i], group_ptr[i + 1]):
+        g = group[t]
         for c in range(k):
-            n = state.n[g, c]
-            if n == 0:
+            if n[g, c] == 0:
                 continue
-            if p.group_is_cannot[g]:
-                d = _to_cell(p, state, i, g, c, 0 if shared else c) if p.beta != 0.0 else 0.0
-                costs[c] += weight * (p.reach[c] * n - p.beta * d)
-                continue
-            d = _to_cell(p, state, i, g, c, 0 if shared else c) if p.beta != 0.0 else 0.0
-            for h in range(k):
-                if h != c:
-                    e = d
-                    if p.beta != 0.0 and not shared:
-                        e = _to_cell(p, state, i, g, c, h)
-                    costs[h] += weight * (p.alpha * n + 0.5 * p.beta * (d + e))
-    for h in range(k):
-        costs[h] += common
+            own = c if H > 1 else 0
+            here = 0.0
+            for step in range(H + 1):  # the cell's own metric first, then that of every other cluster
+                a = own if step == 0 else step - 1
+                if beta == 0.0 or (step > 0 and (a == own or is_cannot[g])):
+                    continue
+                total = n[g, c] * Q[i, a] + q[g, c, a]
+                for j in range(X.shape[1]):
+                    total -= 2.0 * Y[i, a, j] * s[g, c, j]
+                total = max(total, 0.0)
+                if step == 0:
+                    here = total
+                else:
+                    costs[a] += weights[g] * 0.5 * beta * (total - here)
+            if is_cannot[g]:
+                costs[c] += weights[g] * (reach[c] * n[g, c] - beta * here)
+            else:
+                penalty = weights[g] * (alpha * n[g, c] + beta * here)
+                common += penalty
+                costs[c] -= penalty
+    return common
 
 
 @njit(nogil=True, cache=True)
-def _cheapest(costs, current):
-    # The cheapest cluster; the current one if no other is cheaper by more than rounding.
-    best = current
-    for h in range(costs.shape[0]):
-        if best < 0 or costs[h] < costs[best] - 1e-12 * (abs(costs[h]) + abs(costs[best])):
-            best = h
-    return best
+def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
+    """Label the rows of an empty state; return the energy.
 
+    Rows begin with the labels `start` (m,): IN, or absent if it has no entries. Then rows in the given
+    `order` (m,): IN, and whole components move in turns until neither lowers the energy. The members of
+    component c, two or more, are member[comp_ptr[c]:comp_ptr[c + 1]]: IN.
 
-@njit(nogil=True, cache=True)
-def enter(p, state, labels):
-    """Label the rows of an empty state and return the energy. labels (m,): IN; state: OUT."""
-    costs = np.empty(p.U.shape[1])
-    energy = 0.0
-    for i in range(p.U.shape[0]):
-        _costs(p, state, i, costs)
-        energy += costs[labels[i]]
-        state.labels[i] = labels[i]
-        _put(p, state, i, labels[i], 1)
-    return energy
-
-
-@njit(nogil=True, cache=True)
-def sweep_rows(p, state, order, max_sweeps):
-    """Give each row in turn its cheapest cluster, until nothing changes; return the change of the energy.
-
-    order (m,): IN. Rows that are absent enter, and what they cost counts. After the first sweep only rows
-    in groups, and rows one of whose partners moved, are looked at again.
+    A visit to a row is written once, since every further copy would be compiled anew and a first fit waits
+    for that. What a visit is for is its phase: SWEEP gives the row its cheapest cluster; for each component
+    in turn OUT takes its rows out one by one and adds up what they cost where they were, ELSEWHERE adds up
+    what they would cost in every cluster, and IN puts them together into the cheapest one.
     """
-    costs = np.empty(p.U.shape[1])
-    due = np.ones(order.shape[0], dtype=np.bool_)
-    change = 0.0
-    for _ in range(max_sweeps):
-        moved = False
-        for t in range(order.shape[0]):
-            i = order[t]
-            if not due[i]:
-                continue
-            due[i] = p.group_ptr[i] < p.group_ptr[i + 1]
-            old = state.labels[i]
-            if old >= 0:
-                state.labels[i] = -1
-                _put(p, state, i, old, -1)
-            _costs(p, state, i, costs)
-            new = _cheapest(costs, old)
-            state.labels[i] = new
-            _put(p, state, i, new, 1)
-            if new != old:
-                moved = True
-                change += costs[new] - (costs[old] if old >= 0 else 0.0)
-                for e in range(p.indptr[i], p.indptr[i + 1]):
-                    due[p.partner[e]] = True
-        if not moved:
-            break
-    return change
-
-
-@njit(nogil=True, cache=True)
-def move_components(p, state, comp_ptr, member):
-    """Move each component whole to its cheapest cluster where that lowers the energy; return the change.
-
-    The members of component c are member[comp_ptr[c]:comp_ptr[c + 1]]: IN.
-    """
-    k = p.U.shape[1]
+    SWEEP, OUT, ELSEWHERE, IN = -1, 0, 1, 2
+    m, k = p.U.shape
+    H = p.dist.shape[1]
+    n_components = comp_ptr.shape[0] - 1
     costs = np.empty(k)
     total = np.empty(k)
-    old = np.empty(state.labels.shape[0], dtype=state.labels.dtype)
-    change = 0.0
-    for c in range(comp_ptr.shape[0] - 1):
-        first = comp_ptr[c]
-        last = comp_ptr[c + 1]
-        before = 0.0
-        for t in range(first, last):  # take the rows out one by one: what they cost where they were
-            i = member[t]
-            old[i] = state.labels[i]
-            state.labels[i] = -1
-            _put(p, state, i, old[i], -1)
-            _costs(p, state, i, costs)
-            before += costs[old[i]]
-        total[:] = 0.0
-        for t in range(first, last):
-            _costs(p, state, member[t], costs)
-            total += costs
-        best = np.argmin(total)
-        after = 0.0
-        for t in range(first, last):  # put them in together: what they cost there
-            i = member[t]
-            _costs(p, state, i, costs)
-            after += costs[best]
-            state.labels[i] = best
-            _put(p, state, i, best, 1)
-        if after < before - 1e-10 * (abs(after) + abs(before)):
-            change += after - before
-            continue
-        for t in range(first, last):
-            i = member[t]
-            _put(p, state, i, best, -1)
-            state.labels[i] = old[i]
-            _put(p, state, i, old[i], 1)
-    return change
+    old = np.empty(m, dtype=np.int64)
+    due = np.empty(m, dtype=np.bool_)
+    energy = before = after = 0.0
+    best = 0
+    for turn in range(max_rounds):
+        component_moved = False
+        settled = False
+        due[:] = True
+        for segment in range(max_sweeps + 3 * n_components):
+            phase = SWEEP
+            rows = order
+            first, last = 0, m
+            entering = turn == 0 and segment == 0 and start.shape[0] > 0
+            if segment >= max_sweeps:
+                phase = (segment - max_sweeps) % 3
+                rows = member
+                c = (segment - max_sweeps) // 3
+                first, last = comp_ptr[c], comp_ptr[c + 1]
+            elif settled:
+                continue
+            settled = not entering
+            if phase == OUT:
+                before = after = 0.0
+                total[:] = 0.0
+            elif phase == IN:
+                best = 0
+                for h in range(k):
+                    if total[h] < total[best]:
+                        best = h
+
+            for t in range(first, last):
+                i = rows[t]
+                if phase == SWEEP and not due[i]:
+                    continue
+                in_groups = p.group_ptr[i] < p.group_ptr[i + 1]
+                was = state.labels[i]
+                if was >= 0:
+                    state.labels[i] = -1
+                    if in_groups:
+                        _put(i, was, -1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
+
+                # What row i, now absent, would cost in each cluster.
+                common = 0.0
+                for h in range(k):
+                    costs[h] = p.U[i, h]
+                for u in range(p.indptr[i], p.indptr[i + 1]):
+                    g = state.labels[p.partner[u]]
+                    if g < 0:
+                        continue
+                    e = p.edge[u]
+                    here = p.dist[e, g if H > 1 else 0]
+                    if p.is_cannot[e]:
+                        costs[g] += p.weight[e] * (p.reach[g] - p.beta * here)
+                        continue
+                    if H > 1:  # the part of a broken must-link that depends on where row i goes
+                        for h in range(k):
+                            costs[h] += p.weight[e] * 0.5 * p.beta * (p.dist[e, h] - here)
+                    penalty = p.weight[e] * (p.alpha + p.beta * here)
+                    common += penalty
+                    costs[g] -= penalty
+                if in_groups:
+                    common += _group_costs(
+                        i, p.group_ptr, p.group, p.group_is_cannot, p.group_weight, p.X, p.Y, p.Q,
+                        p.alpha, p.beta, p.reach, state.n, state.s, state.q, costs,
+                    )  # fmt: skip
+                for h in range(k):
+                    costs[h] += common
+
+                new = was
+                if phase == SWEEP:
+                    due[i] = entering or in_groups
+                    if entering:
+                        new = start[i]
+                    else:  # the present cluster if no other is cheaper by more than rounding
+                        for h in range(k):
+                            if new < 0 or costs[h] < costs[new] - 1e-12 * (abs(costs[h]) + abs(costs[new])):
+                                new = h
+                    if new != was:
+                        settled = False
+                        energy += costs[new] - (costs[was] if was >= 0 else 0.0)
+                        for u in range(p.indptr[i], p.indptr[i + 1]):
+                            due[p.partner[u]] = True
+                elif phase == OUT:
+                    old[i] = was
+                    before += costs[was]
+                    new = -1
+                elif phase == ELSEWHERE:
+                    for h in range(k):
+                        total[h] += costs[h]
+                else:
+                    new = best
+                    after += costs[best]
+                if new >= 0:
+                    state.labels[i] = new
+                    if in_groups:
+                        _put(i, new, 1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
+
+            if phase == IN:
+                if after < before - 1e-10 * (abs(after) + abs(before)):
+                    energy += after - before
+                    component_moved = True
+                    continue
+                for t in range(first, last):
+                    i = rows[t]
+                    state.labels[i] = old[i]
+                    for sign in (-1, 1):
+                        h = best if sign < 0 else old[i]
+                        _put(i, h, sign, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
+        if not component_moved:
+            break
+    return energy

@@ -131,13 +131,22 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             learning=self._learning(hinted),
             threads=n_threads(work, self.n_jobs),
         )
-        tol = self.tol * float(X.var(axis=0).mean())
+        shift_tol = self.tol * float(X.var(axis=0).mean())
         starts = self._starts(X, weight, hints, closure, middle, rng)
         progress = Progress(self, X, len(starts))
         fits = []
         for number, start in enumerate(starts):
             progress.begin(f"start {number}", self.max_iter)
-            fits.append(alternate(steps, start, max_iter=self.max_iter, tol=tol, progress=progress))
+            fits.append(
+                alternate(
+                    steps,
+                    start,
+                    max_iter=self.max_iter,
+                    shift_tol=shift_tol,
+                    cost_tol=self.tol,
+                    progress=progress,
+                )
+            )
             progress.end()
         self._keep(_choose(fits, hinted, hints), middle, hints)
         progress.finish()
@@ -223,21 +232,34 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
     """Choose among the starts by how well the clusters explain the hints, then by the objective.
 
     The objective alone would not do: all rows enter it and only few are hinted, so clusters that contradict
-    the hints, with the hinted rows forced out of their nearest cluster, often have the lowest. So count the
-    links that the hinted rows would break if they went to their nearest clusters. Starts within one
-    standard deviation (the square root of the least count, at least 1) are taken as equal. Among these,
-    starts that began with the plain metric go before the others, so that few hints do not lead far from
-    k-means; then the lowest objective wins.
+    the hints, with the hinted rows forced out of their nearest cluster, often have the lowest. So add up the
+    weights of the links that the hinted rows would break if they went to their nearest clusters. Starts
+    within one standard deviation (the square root of the least sum, at least 1) are taken as equal. Among
+    these, starts that began with the plain metric go before the others, so that few hints do not lead far
+    from k-means; then the lowest objective wins.
     """
-    if hinted is None or len(fits) == 1 or "links" not in hints.kinds:
-        return min(fits, key=lambda fit: (fit.start.learn, fit.objective))
-    broken = []
-    for fit in fits:
-        labels = fit.labels.copy()
-        labels[hinted.rows] = fit.nearest
-        kept = link_satisfaction(labels, hints)
-        broken.append(kept.n_must - kept.n_must_kept + kept.n_cannot - kept.n_cannot_kept)
-    least = min(broken)
+    broken = np.zeros(len(fits))
+    if hinted is not None and "links" in hints.kinds and len(fits) > 1:
+        broken[:] = [_broken_weight(fit, hinted, hints) for fit in fits]
+    least = broken.min()
     bound = least + max(1.0, np.sqrt(least))
-    equal = [fit for fit, count in zip(fits, broken, strict=True) if count <= bound]
+    equal = [fit for fit, weight in zip(fits, broken, strict=True) if weight <= bound]
     return min(equal, key=lambda fit: (fit.start.learn, fit.objective))
+
+
+def _broken_weight(fit: Fit, hinted: HintedRows, hints: Supervision) -> float:
+    """Return the weight of the links that the hinted rows would break in their nearest clusters."""
+    labels = fit.labels.copy()
+    labels[hinted.rows] = fit.nearest
+    total = 0.0
+    for pairs, weights, wrong in (
+        (hints.must, hints.must_weights, np.not_equal),
+        (hints.cannot, hints.cannot_weights, np.equal),
+    ):
+        total += float(weights[wrong(labels[pairs[:, 0]], labels[pairs[:, 1]])].sum())
+    for groups, is_must in ((hints.must_groups, True), (hints.cannot_groups, False)):
+        for rows, weight in zip(groups, groups.weights, strict=True):
+            sizes = np.unique(labels[rows], return_counts=True)[1]
+            together = (sizes * (sizes - 1)).sum() / 2
+            total += weight * (len(rows) * (len(rows) - 1) / 2 - together if is_must else together)
+    return total

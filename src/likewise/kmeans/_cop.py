@@ -8,12 +8,13 @@ import numpy as np
 
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._links import Placed, adjacency
+from likewise.kmeans._links import Placed, adjacency, descend, margins
 from likewise.kmeans._metric import Metric
 from likewise.supervision import Closure, Supervision
 
-_MAX_SWEEPS = 100
 _MAX_STEPS = 200_000
+_AFRESH = np.empty(0, dtype=np.int64)
+_NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 class ApartComponents:
@@ -62,38 +63,32 @@ class ApartComponents:
         np.add.at(node_costs, self._node, costs * self.weight[:, None])
         # Breaking one link costs more than all rows together could gain by it.
         never = 1.0 + 2.0 * float((node_costs.max(axis=1) - node_costs.min(axis=1)).sum())
-        m, d = self._n, 1
+        no_rows = np.empty((0, 1))
         problem = icm.Problem(
             node_costs, self._indptr, self._partner, self._edge,
             np.ones(len(self._edges), dtype=bool), np.ones(len(self._edges)), np.zeros((len(self._edges), 1)),
             0.0, 0.0, np.full(self._k, never),
             self._group_ptr, self._group_of,
             np.ones(len(self._groups), dtype=bool), np.ones(len(self._groups)),
-            np.empty((0, d)), np.empty((0, 1, d)), np.empty((0, 1)),
+            no_rows, no_rows[:, None], no_rows,
         )  # fmt: skip
-        regret = np.sort(node_costs, axis=1)
-        gap = regret[:, 1] - regret[:, 0] if self._k > 1 else np.zeros(m)
-        order = np.argsort(-gap, kind="stable")
-        found = []
-        for start in [None] if self._last is None else [None, self._last]:
-            state = icm.State(
-                np.full(m, -1), np.zeros((len(self._groups), self._k)), np.zeros((0, self._k, d)),
-                np.zeros((0, self._k, 1)),
-            )  # fmt: skip
-            if start is not None:
-                icm.enter(problem, state, start)
-            icm.sweep_rows(problem, state, order, _MAX_SWEEPS)
-            if self._broken(state.labels):
-                if self._last is not None:
-                    continue  # the previous labels keep every link, so this one is not needed
-                self._last = self._search(node_costs)
-                fixed = icm.State(np.full(m, -1), np.zeros_like(state.n), *state[2:])
-                icm.enter(problem, fixed, self._last)
-                icm.sweep_rows(problem, fixed, order, _MAX_SWEEPS)
-                state = fixed
-            found.append((float(node_costs[np.arange(m), state.labels].sum()), state.labels))
-        energy, self._last = min(found, key=lambda pair: pair[0])
-        return Placed(self._last[self._node], energy, costs.argmin(axis=1))
+        order = np.argsort(-margins(node_costs), kind="stable")
+
+        def improve(start: np.ndarray) -> np.ndarray:
+            return descend(problem, start, order, _NO_COMPONENTS)[1]
+
+        found = [improve(_AFRESH)]
+        if self._last is not None:
+            found.append(improve(self._last))
+        elif self._broken(found[0]):
+            found.append(improve(self._search(node_costs)))
+        cost = [
+            np.inf if self._broken(labels) else float(node_costs[np.arange(self._n), labels].sum())
+            for labels in found
+        ]
+        best = int(np.argmin(cost))
+        self._last = found[best]
+        return Placed(self._last[self._node], cost[best], costs.argmin(axis=1))
 
     def _broken(self, labels: np.ndarray) -> bool:
         if (labels[self._edges[:, 0]] == labels[self._edges[:, 1]]).any():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.utils.extmath import row_norms
 
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._reach import Reach
@@ -86,64 +88,57 @@ class LinkedRows:
         self._group_of = group[order]
 
     def _under(self, metric: Metric) -> tuple[np.ndarray, ...]:
-        """Return the distances that a metric gives, computed once for each metric."""
+        """Return what follows from a metric alone, computed once for each metric."""
         if self._known is None or self._known[0] is not metric:
             beta = self._penalty.beta
             H, d = len(metric.A), self.X.shape[1]
-            dist = metric.lengths(self._difference) if beta else np.zeros((len(self._ends), H))
+            # In a shared metric's own coordinates every distance below is a plain one.
+            Z = metric.embed(self.X) if metric.shared else self.X
+            dist = np.zeros((len(self._ends), H))
+            if beta and metric.shared:
+                dist[:, 0] = row_norms(Z[self._ends[:, 0]] - Z[self._ends[:, 1]], squared=True)
+            elif beta:
+                dist = np.ascontiguousarray(metric.lengths(self._difference))
+            X, Y, Q = np.empty((0, d)), np.empty((0, H, d)), np.empty((0, H))
             if beta and self._groups:
                 X, Y, Q = self.X, metric.image(self.X), metric.lengths(self.X)
-            else:
-                X, Y, Q = np.empty((0, d)), np.empty((0, H, d)), np.empty((0, H))
             far = np.zeros((H, d))
             reach = np.full(H, self._penalty.reach or 0.0)
             if self._reach is not None:
                 reach, far = self._reach.farthest(metric)
-            self._known = (metric, (np.ascontiguousarray(dist), X, Y, Q, reach, far))
+            self._known = (metric, (Z, dist, X, Y, Q, reach, far))
         return self._known[1]
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
         """Label the rows so that their energy is as low as can be found.
 
         Confident rows go first (largest gap between their two cheapest clusters; ties in the drawn order),
-        then single rows and whole components move in turns until neither lowers the energy. From the second
-        iteration on this is done twice, from the previous labels and afresh, and the better of the two is
-        kept: labels that were right under an earlier metric are hard to leave one row at a time.
+        then single rows and whole components move in turns until neither lowers the energy. Where the metric
+        is new this is done twice, from the previous labels and afresh, and the better of the two is kept:
+        labels that were right under an earlier metric are hard to leave one row at a time.
         """
         from likewise.kernels import icm
 
-        k = len(centers)
-        costs = metric.costs(self.X, centers) * self.weight[:, None]
-        dist, X, Y, Q, reach, _ = self._under(metric)
+        new_metric = self._known is None or self._known[0] is not metric
+        Z, dist, X, Y, Q, reach, _ = self._under(metric)
+        if metric.shared:
+            plain = Metric(np.ones((1, Z.shape[1])), metric.log_det)
+            costs = plain.costs(Z, metric.embed(centers))
+        else:
+            costs = metric.costs(self.X, centers)
+        costs *= self.weight[:, None]
         problem = icm.Problem(
             costs, self._indptr, self._partner, self._edge, self._is_cannot, self._weight, dist,
-            float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, k),
+            float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
             self._group_ptr, self._group_of, self._group_is_cannot, self._group_weight, X, Y, Q,
         )  # fmt: skip
-        order = self._order[np.argsort(-_margins(costs)[self._order], kind="stable")]
-        starts = [None] if previous is None else [previous, None]
-        found = [self._descend(icm, problem, order, start) for start in starts]
+        order = self._order[np.argsort(-margins(costs)[self._order], kind="stable")]
+        starts = [] if previous is None else [previous]
+        if previous is None or new_metric:
+            starts.append(np.empty(0, dtype=np.int64))
+        found = [descend(problem, start, order, self._components) for start in starts]
         energy, labels = min(found, key=lambda pair: pair[0])
         return Placed(labels, energy, costs.argmin(axis=1))
-
-    def _descend(self, icm, problem, order, start):
-        state = self._empty_state(icm, problem)
-        energy = 0.0 if start is None else icm.enter(problem, state, start)
-        for _ in range(_MAX_ROUNDS):
-            energy += icm.sweep_rows(problem, state, order, _MAX_SWEEPS)
-            change = icm.move_components(problem, state, *self._components)
-            energy += change
-            if change == 0.0:
-                break
-        return energy, state.labels
-
-    def _empty_state(self, icm, problem):
-        G, k = len(self._groups), problem.U.shape[1]
-        d, H = problem.X.shape[1], problem.Q.shape[1]
-        cells = G if len(problem.X) else 0
-        return icm.State(
-            np.full(len(self.rows), -1), np.zeros((G, k)), np.zeros((cells, k, d)), np.zeros((cells, k, H))
-        )
 
     def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
         """Add to each metric's scatter what the broken links contribute (Bilenko, Basu & Mooney 2004).
@@ -179,7 +174,24 @@ class LinkedRows:
                         scatter[0 if shared else h] += weight / 2 * _pair_scatter(part, other, scatter.ndim)
 
 
-def _margins(costs: np.ndarray) -> np.ndarray:
+def descend(
+    problem: Any, start: np.ndarray, order: np.ndarray, components: tuple[np.ndarray, np.ndarray]
+) -> tuple[float, np.ndarray]:
+    """Lower the energy of a labelling problem from `start` (no entries: afresh); return it and the labels."""
+    from likewise.kernels import icm
+
+    (m, k), G = problem.U.shape, len(problem.group_weight)
+    cells = G if len(problem.X) else 0
+    state = icm.State(
+        np.full(m, -1), np.zeros((G, k)),
+        np.zeros((cells, k, problem.X.shape[1])), np.zeros((cells, k, problem.Q.shape[1])),
+    )  # fmt: skip
+    energy = icm.descend(problem, state, start, order, *components, _MAX_ROUNDS, _MAX_SWEEPS)
+    return energy, state.labels
+
+
+def margins(costs: np.ndarray) -> np.ndarray:
+    """Return by how much each row's second cheapest cluster costs more than its cheapest."""
     if costs.shape[1] == 1:
         return np.zeros(len(costs))
     two = np.partition(costs, 1, axis=1)

@@ -182,12 +182,20 @@ def _weighted_squares(counts: np.ndarray, centers: np.ndarray, ndim: int) -> np.
 
 
 def alternate(
-    steps: Steps, start: Start, *, max_iter: int, tol: float, progress: Progress | None = None
+    steps: Steps,
+    start: Start,
+    *,
+    max_iter: int,
+    shift_tol: float,
+    cost_tol: float,
+    progress: Progress | None = None,
 ) -> Fit:
     """Alternate the two steps from the given start until the labels settle.
 
     Fitting the metric may raise the objective, so the best state since the metric was first fitted is
-    returned. `tol` is an absolute bound on the squared movement of all centres.
+    returned. Besides unchanged labels, this ends a fit: centres that together move by less than `shift_tol`
+    (squared) while the metric is fixed, or an objective that changes by less than `cost_tol` of itself while
+    the metric is fitted.
     """
     centers, metric = start.centers, start.metric
     learn = start.learn and steps.learning is not None
@@ -195,11 +203,14 @@ def alternate(
     previous = None
     stale = 0
     near = False
+    last_objective = np.inf
     for n_iter in range(1, max_iter + 1):
         labels, stats, objective, nearest = steps.assign(centers, metric, previous)
         here = Fit(labels, centers, metric, objective, nearest, n_iter, True, start)
         stop = progress.step() if progress is not None else False
         settled = near or (previous is not None and np.array_equal(labels, previous))
+        settled = settled or (learn and abs(objective - last_objective) <= cost_tol * abs(objective))
+        last_objective = objective
         final = learn or steps.learning is None
         if final and (best is None or objective < best.objective - 1e-9 * abs(best.objective)):
             best, stale = here, 0
@@ -211,7 +222,7 @@ def alternate(
             return replace(best or here, n_iter=n_iter)
         learn = steps.learning is not None and (learn or settled or n_iter >= max_iter // 2)
         moved, metric = steps.update(labels, stats, centers, metric, learn)
-        near = not learn and float(np.square(moved - centers).sum()) <= tol
+        near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
         centers, previous = moved, labels
     labels, _, objective, nearest = steps.assign(centers, metric, previous)
     last = Fit(labels, centers, metric, objective, nearest, max_iter, False, start)

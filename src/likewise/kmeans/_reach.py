@@ -5,30 +5,31 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
+from likewise._threads import row_blocks
 from likewise.kmeans._metric import Metric
 
 # All rows are compared below this many; above it, the rows that are extreme along some direction.
 _EXACT_ROWS = 256
-_N_DIRECTIONS = 64
+_N_COLUMNS = 32
+_N_DRAWN = 32
 
 
 class Reach:
     """Finds ``D_h = max ||u - v||^2_{A_h}`` over rows u, v, and the pair that attains it.
 
     An exact search costs n^2 d for each new metric. A pair that is farthest under any metric lies on the
-    convex hull, so the rows that are extreme along the columns and along drawn directions are gathered once
-    and only these are compared: exact up to 256 rows, a lower bound beyond. The largest length among
-    `pairs` (the cannot-links) is counted in, so that no penalty ``D_h - ||x_i - x_j||^2`` is negative.
+    convex hull, so the rows that are extreme along columns and along drawn directions are gathered once and
+    only these are compared: exact up to 256 rows, a lower bound beyond. The largest length among `pairs`
+    (the cannot-links) is counted in, so that no penalty ``D_h - ||x_i - x_j||^2`` is negative.
     """
 
     def __init__(self, X: np.ndarray, pairs: np.ndarray, rng: np.random.RandomState) -> None:
-        directions = rng.normal(size=(X.shape[1], _N_DIRECTIONS)).astype(X.dtype)
+        drawn = rng.normal(size=(_N_DRAWN, X.shape[1]))
         if len(X) > _EXACT_ROWS:
-            high, low = X.argmax(axis=0), X.argmin(axis=0)
-            spread = np.argsort(-(X.max(axis=0) - X.min(axis=0)), kind="stable")[:_N_DIRECTIONS]
-            projected = X @ directions
-            ends = [high[spread], low[spread], projected.argmax(axis=0), projected.argmin(axis=0)]
-            X = X[np.unique(np.concatenate(ends))]
+            spread = X[:: max(1, len(X) // 10_000)].std(axis=0)
+            widest = np.argsort(-spread, kind="stable")[:_N_COLUMNS]
+            directions = np.vstack([np.eye(X.shape[1])[widest], drawn / np.where(spread > 0, spread, 1.0)])
+            X = X[_extremes(X, directions.astype(X.dtype))]
         self._points = np.asarray(X, dtype=np.float64)
         self._pairs = pairs
 
@@ -45,3 +46,20 @@ class Reach:
             reach.append(best)
             difference.append(vector)
         return np.array(reach), np.array(difference)
+
+
+def _extremes(X: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Return the rows that reach farthest along each direction and against it, block by block."""
+    both = np.vstack([directions, -directions])
+    best = np.full(len(both), -np.inf)
+    rows = np.zeros(len(both), dtype=np.int64)
+    for block in row_blocks(len(X)):
+        projected = directions @ X[block].T
+        for part, at, value in (
+            (slice(0, len(directions)), projected.argmax(axis=1), projected.max(axis=1)),
+            (slice(len(directions), None), projected.argmin(axis=1), -projected.min(axis=1)),
+        ):
+            farther = value > best[part]
+            best[part] = np.where(farther, value, best[part])
+            rows[part] = np.where(farther, at + block.start, rows[part])
+    return np.unique(rows)

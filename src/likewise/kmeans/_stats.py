@@ -43,6 +43,9 @@ class ClusterStats:
     ) -> ClusterStats:
         """Add up rows whose clusters are known; `moments` is None, "diagonal" or "full"."""
         counts = np.bincount(labels, weights=weight, minlength=k)
+        if moments is None and len(X) * k <= 1_000_000:  # few rows: one small matrix product
+            member = (labels == np.arange(k)[:, None]) * weight
+            return cls(counts, member @ X, None, 0.0)
         order = np.argsort(labels, kind="stable")
         edges = np.searchsorted(labels[order], np.arange(k + 1))
         sums = np.zeros((k, X.shape[1]))
