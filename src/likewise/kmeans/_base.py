@@ -20,7 +20,9 @@ from likewise.kmeans._metric import Metric
 from likewise.seeding import extend_seeds, seeds_from_closure
 from likewise.supervision import Closure, Supervision
 
-_IS_ARRAY = Rule("an array of shape (n_clusters, n_features)", lambda v: hasattr(v, "__len__"))
+_IS_ARRAY = Rule(
+    "an array of shape (n_clusters, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
+)
 
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClusterer):
@@ -114,8 +116,6 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         hints = self._check_supervision(supervision, len(X))
         self._check_n_clusters(self.n_clusters, len(X), hints)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.sum() > 0:
-            raise ValueError("sample_weight is 0 for every row; give at least one row a weight.")
         rng = check_random_state(self.random_state)
         closure = self._closure(hints)
 
@@ -195,8 +195,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         found = len(np.unique(fit.labels))
         if found < self.n_clusters:
             warnings.warn(
-                f"{type(self).__name__} found {found} distinct clusters of the {self.n_clusters} asked for: "
-                "X may have fewer distinct rows than that.",
+                f"{type(self).__name__} found {found} distinct clusters of the {self.n_clusters} asked for. "
+                "X may have fewer distinct rows, or the hints leave fewer rows to part, than that.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

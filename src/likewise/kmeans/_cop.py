@@ -8,12 +8,11 @@ import numpy as np
 
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._links import Placed, adjacency, descend, margins
+from likewise.kmeans._links import AFRESH, Placed, adjacency, descend, margins
 from likewise.kmeans._metric import Metric
 from likewise.supervision import Closure, Supervision
 
 _MAX_STEPS = 200_000
-_AFRESH = np.empty(0, dtype=np.int64)
 _NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
@@ -77,7 +76,7 @@ class ApartComponents:
         def improve(start: np.ndarray) -> np.ndarray:
             return descend(problem, start, order, _NO_COMPONENTS)[1]
 
-        found = [improve(_AFRESH)]
+        found = [improve(AFRESH)]
         if self._last is not None:
             found.append(improve(self._last))
         elif self._broken(found[0]):
@@ -89,6 +88,10 @@ class ApartComponents:
         best = int(np.argmin(cost))
         self._last = found[best]
         return Placed(self._last[self._node], cost[best], costs.argmin(axis=1))
+
+    def units(self) -> np.ndarray:
+        """Return the component of each row: these move together, and an empty cluster breaks no link."""
+        return self._node
 
     def _broken(self, labels: np.ndarray) -> bool:
         if (labels[self._edges[:, 0]] == labels[self._edges[:, 1]]).any():

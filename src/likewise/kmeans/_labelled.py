@@ -13,6 +13,8 @@ from likewise.kmeans._stats import ClusterStats
 from likewise.seeding import extend_seeds
 from likewise.supervision import Closure, Supervision
 
+_NEVER = -(2**62)
+
 
 class PinnedRows:
     """Rows whose cluster is given."""
@@ -28,6 +30,10 @@ class PinnedRows:
         costs = metric.costs(self.X, centers)
         energy = float(self.weight @ costs[np.arange(len(self.rows)), self._labels])
         return Placed(self._labels, energy, costs.argmin(axis=1))
+
+    def units(self) -> np.ndarray:
+        """Return a negative number for each row: these never move."""
+        return np.full(len(self.rows), _NEVER)
 
 
 class SeededKMeans(KMeansFamily):

@@ -14,6 +14,7 @@ from likewise.supervision import Closure, Groups, Supervision
 
 _MAX_ROUNDS = 50
 _MAX_SWEEPS = 100
+AFRESH = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class LinkedRows:
         self._difference = self.X[self._ends[:, 0]] - self.X[self._ends[:, 1]]
         self._indptr, self._partner, self._edge = adjacency(self._ends, len(self.rows))
         self._set_groups(links.must_groups, links.cannot_groups, place)
-        self._components = _members(closure.component[self.rows])
+        self._component = closure.component[self.rows]
+        self._components = _members(self._component)
         self._order = rng.permutation(len(self.rows))
         self._reach = None
         if penalty.reach is None and (self._is_cannot.any() or self._group_is_cannot.any()):
@@ -113,13 +115,12 @@ class LinkedRows:
         """Label the rows so that their energy is as low as can be found.
 
         Confident rows go first (largest gap between their two cheapest clusters; ties in the drawn order),
-        then single rows and whole components move in turns until neither lowers the energy. Where the metric
-        is new this is done twice, from the previous labels and afresh, and the better of the two is kept:
-        labels that were right under an earlier metric are hard to leave one row at a time.
+        then single rows and whole components move in turns until neither lowers the energy. From the second
+        iteration on this is done twice, from the previous labels and afresh, and the better of the two is
+        kept: labels that were right for earlier centres are hard to leave one row at a time.
         """
         from likewise.kernels import icm
 
-        new_metric = self._known is None or self._known[0] is not metric
         Z, dist, X, Y, Q, reach, _ = self._under(metric)
         if metric.shared:
             plain = Metric(np.ones((1, Z.shape[1])), metric.log_det)
@@ -133,12 +134,14 @@ class LinkedRows:
             self._group_ptr, self._group_of, self._group_is_cannot, self._group_weight, X, Y, Q,
         )  # fmt: skip
         order = self._order[np.argsort(-margins(costs)[self._order], kind="stable")]
-        starts = [] if previous is None else [previous]
-        if previous is None or new_metric:
-            starts.append(np.empty(0, dtype=np.int64))
+        starts = [AFRESH] if previous is None else [AFRESH, previous]
         found = [descend(problem, start, order, self._components) for start in starts]
         energy, labels = min(found, key=lambda pair: pair[0])
         return Placed(labels, energy, costs.argmin(axis=1))
+
+    def units(self) -> np.ndarray:
+        """Return the component of each row: these move together."""
+        return self._component
 
     def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
         """Add to each metric's scatter what the broken links contribute (Bilenko, Basu & Mooney 2004).

@@ -26,6 +26,9 @@ class HintedRows(Protocol):
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
         """Label the rows."""
 
+    def units(self) -> np.ndarray:
+        """Return a number for each row; rows of one number can move to an empty cluster together."""
+
 
 class Violations(Protocol):
     """Adds what broken links contribute to the scatter that a metric is learned from."""
@@ -133,18 +136,31 @@ class Steps:
         return float((second * metric.A[0]).sum())
 
     def _reseed(self, labels: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric) -> bool:
-        """Give each empty cluster the free row with the largest cost; rows on their centre are left alone."""
-        distances = metric.distances(self.X, centers)[np.arange(len(self.X)), labels] * self._free_weight
+        """Give each empty cluster the free row with the largest cost, or else the costliest hinted unit.
+
+        Rows on their centre are left alone: X has fewer distinct rows than clusters. Labels are written.
+        """
+        own = metric.distances(self.X, centers)[np.arange(len(self.X)), labels]
+        own = np.where(own > 1e-12 * metric.lengths(self.X).max(), own, 0.0) * self.weight
+        unit = np.arange(len(self.X))
+        tied = np.zeros(len(self.X), dtype=bool)
+        if self.hinted is not None:
+            tied[self.hinted.rows] = True
+            unit[self.hinted.rows] = len(self.X) + self.hinted.units()
         rows_left = np.bincount(labels, minlength=self.k)
+        order = np.lexsort((-own, tied))
+        order = order[own[order] > 0]
         changed = False
-        order = iter(np.argsort(-distances, kind="stable"))
         for h in np.flatnonzero(stats.counts == 0):
             for row in order:
-                if distances[row] <= 0:
-                    return changed
-                if rows_left[labels[row]] > 1:
-                    rows_left[labels[row]] -= 1
-                    labels[row] = h
+                moving = np.flatnonzero(unit == unit[row]) if tied[row] else np.array([row])
+                if (
+                    unit[row] >= 0
+                    and (np.bincount(labels[moving], minlength=self.k) < np.maximum(rows_left, 1)).all()
+                ):
+                    rows_left -= np.bincount(labels[moving], minlength=self.k)
+                    labels[moving] = h
+                    rows_left[h] = len(moving)
                     changed = True
                     break
         return changed

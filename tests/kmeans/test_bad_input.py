@@ -1,0 +1,124 @@
+"""Bad rows, bad parameters, odd layouts: a clear error, or the right answer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
+
+from likewise import COPKMeans, MPCKMeans, PCKMeans, Supervision
+from likewise.exceptions import InfeasibleSupervisionError, SupervisionError
+from likewise.supervision import sample_links
+
+X, Y = load_iris(return_X_y=True)
+HINTS = sample_links(Y, 50, random_state=0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("cls", [COPKMeans, PCKMeans, MPCKMeans])
+def test_rows_that_are_not_finite_are_refused(cls, bad):
+    rows = X.copy()
+    rows[7, 2] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        cls(3).fit(rows, supervision=HINTS)
+    model = cls(3, random_state=0).fit(X, supervision=HINTS)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        model.predict(rows)
+
+
+def test_more_clusters_than_rows_is_refused():
+    with pytest.raises(ValueError, match="n_samples=4 should be >= n_clusters=5"):
+        PCKMeans(5).fit(X[:4])
+
+
+def test_one_cluster_and_a_cannot_link_is_refused():
+    with pytest.raises(InfeasibleSupervisionError, match="n_clusters=1"):
+        MPCKMeans(1).fit(X, supervision=Supervision.from_links(150, cannot=[(0, 1)]))
+    assert set(MPCKMeans(1).fit(X, supervision=Supervision.from_links(150, must=[(0, 1)])).labels_) == {0}
+
+
+def test_sparse_rows_are_refused_with_a_sentence():
+    with pytest.raises(TypeError, match="dense"):
+        PCKMeans(3).fit(scipy.sparse.csr_array(X))
+
+
+def test_hints_for_other_rows_are_refused():
+    with pytest.raises(SupervisionError, match="speak of 150 rows, but X has 149"):
+        PCKMeans(3).fit(X[:149], supervision=HINTS)
+    with pytest.raises(SupervisionError, match="got list"):
+        PCKMeans(3).fit(X, supervision=[(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be an integer of at least 1, got 0"),
+        ({"n_clusters": 2.5}, "got 2.5"),
+        ({"n_clusters": True}, "got True"),
+        ({"n_init": 0}, "n_init"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"tol": -1}, "tol must be a number of at least 0"),
+        ({"tol": np.nan}, "tol"),
+        ({"metric": "diag"}, "metric must be one of 'full', 'diagonal', got 'diag'"),
+        ({"per_cluster": "yes"}, "per_cluster"),
+        ({"must_weight": 0}, "must_weight must be a number above 0"),
+        ({"cannot_weight": np.inf}, "cannot_weight"),
+        ({"regularization": 0}, "regularization"),
+        ({"init": "random"}, r"init must be one of 'hints', 'k-means\+\+'"),
+        ({"init": np.zeros((2, 4))}, r"init must be finite and of shape \(3, 4\), got shape \(2, 4\)"),
+        ({"n_jobs": 0}, "n_jobs"),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_what_is_wanted(parameters, words):
+    with pytest.raises(ValueError, match=words):
+        MPCKMeans(**{"n_clusters": 3, **parameters}).fit(X)
+
+
+def test_row_weights_that_make_no_sense_are_refused():
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        PCKMeans(3).fit(X, sample_weight=np.zeros(150))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        PCKMeans(3).fit(X, sample_weight=-np.ones(150))
+
+
+def test_no_hints_at_all_and_empty_hints_are_fine():
+    for hints in (None, Supervision.none(150), Supervision.from_links(150, must=[], cannot=[])):
+        model = MPCKMeans(3, random_state=0).fit(X, supervision=hints)
+        assert model.violations_.share == 1.0
+        assert len(np.unique(model.labels_)) == 3
+
+
+def test_a_read_only_memory_map_in_either_order(tmp_path):
+    expected = MPCKMeans(3, random_state=0).fit(X, supervision=HINTS).labels_
+    for order in ("C", "F"):
+        path = tmp_path / f"{order}.dat"
+        np.memmap(path, dtype=np.float64, mode="w+", shape=X.shape, order=order)[:] = X
+        mapped = np.memmap(path, dtype=np.float64, mode="r", shape=X.shape, order=order)
+        np.testing.assert_array_equal(
+            MPCKMeans(3, random_state=0).fit(mapped, supervision=HINTS).labels_, expected
+        )
+
+
+def test_a_data_frame_gives_its_column_names():
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = MPCKMeans(3, random_state=0).fit(frame, supervision=HINTS)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert model.get_feature_names_out().tolist() == ["mpckmeans0", "mpckmeans1", "mpckmeans2"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c", "d"]])
+
+
+def test_integer_rows_and_float32_rows_cluster_alike():
+    whole = np.round(X * 10)
+    expected = MPCKMeans(3, random_state=0).fit(whole, supervision=HINTS)
+    for dtype in (np.int32, np.float32):
+        model = MPCKMeans(3, random_state=0).fit(whole.astype(dtype), supervision=HINTS)
+        assert adjusted_rand_score(expected.labels_, model.labels_) > 0.98
+        assert model.cluster_centers_.dtype == (np.float32 if dtype == np.float32 else np.float64)
+        assert model.transform(whole.astype(dtype)).dtype == model.cluster_centers_.dtype
+
+
+def test_a_far_offset_loses_no_clusters():
+    labels = PCKMeans(3, random_state=0).fit(X + 1e7, supervision=HINTS).labels_
+    assert adjusted_rand_score(labels, PCKMeans(3, random_state=0).fit(X, supervision=HINTS).labels_) > 0.95

@@ -1,0 +1,206 @@
+"""The loop of the family: the plain method, the objective, the metric step, empty clusters, threads."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
+from likewise.kmeans._links import LinkedRows, Penalty
+from likewise.kmeans._loop import Learning, Steps
+from likewise.kmeans._metric import Metric, inverse_metric
+from likewise.kmeans._reach import Reach
+from likewise.supervision import sample_links
+from reference.kmeans import scatter
+
+PLAIN = [COPKMeans, ConstrainedKMeans, PCKMeans, SeededKMeans]
+
+
+@pytest.mark.parametrize("cls", PLAIN)
+@pytest.mark.parametrize("seed", range(5))
+def test_without_hints_it_is_scikit_learns_kmeans_from_the_same_start(cls, seed):
+    X, _ = load_digits(return_X_y=True)
+    X = X + np.random.default_rng(9).normal(scale=1e-3, size=X.shape)  # whole numbers would give exact ties
+    start = X[np.random.default_rng(seed).permutation(len(X))[:10]]
+    theirs = KMeans(10, init=start, n_init=1, algorithm="lloyd").fit(X)
+    ours = cls(10, init=start).fit(X)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, atol=1e-9)
+    assert ours.objective_ == pytest.approx(theirs.inertia_)
+    assert ours.n_iter_ == theirs.n_iter_
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-9)
+    assert ours.score(X) == pytest.approx(theirs.score(X))
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), constant=st.booleans())
+def test_no_sweep_and_no_move_of_the_centres_raises_the_objective(seed, constant):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 60)
+    X = rng.normal(size=(60, 3)) + 2 * np.eye(3)[y]
+    hints = sample_links(y, 40, noise=0.2, random_state=seed % 1000)
+    penalty = Penalty(1.0, 1.0, 4.0, 0.0, 4.0) if constant else Penalty(1.0, 1.0, 0.0, 1.0, None)
+    closure = hints.closure(on_conflict="keep")
+    linked = LinkedRows(X, np.ones(60), hints, closure, penalty, np.random.RandomState(0))
+    steps = Steps(X, np.ones(60), 3, hinted=linked)
+    A = rng.uniform(0.5, 2, size=(1, 3))
+    metric = Metric(A, np.log(A).sum(axis=1))
+    centers, previous, values = rng.normal(size=(3, 3)), None, []
+    for _ in range(8):
+        labels, stats, objective, _ = steps.assign(centers, metric, previous)
+        values.append(objective)
+        centers, _ = steps.update(labels, stats, centers, metric, learn=False)
+        previous = labels
+    assert (np.diff(values) <= 1e-8 * np.abs(values[:-1])).all(), values
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+@pytest.mark.parametrize("per_cluster", [True, False])
+def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3))
+    X -= X.mean(axis=0)
+    hints = Supervision.from_links(
+        240,
+        must=[(0, 1), (2, 3), (4, 5)],
+        cannot=[(6, 7), (8, 9)],
+        must_groups=[[10, 11, 12]],
+        cannot_groups=[[13, 14, 15]],
+    )
+    linked = LinkedRows(
+        X, np.ones(240), hints, hints.closure(), Penalty(1.0, 1.0, 0.0, 1.0, None), np.random.RandomState(0)
+    )
+    steps = Steps(X, np.ones(240), 3, hinted=linked, learning=Learning(diagonal, per_cluster, 1e-9, linked))
+    metric = Metric.euclidean(3)
+    labels = rng.integers(0, 3, 240).astype(np.int32)
+    labels[:10] = [0, 1, 1, 1, 2, 0, 1, 1, 0, 2]  # breaks two must-links and a cannot-link
+    stats = steps.assign(X[:3], metric, None)[1]
+    stats = type(stats).of(X, labels, np.ones(240), 3, moments=steps.learning.moments)
+    centers, learned = steps.update(labels, stats, X[:3], metric, learn=True)
+    np.testing.assert_allclose(centers, [X[labels == h].mean(axis=0) for h in range(3)])
+
+    far = Reach(X, np.empty((0, 3)), np.random.RandomState(0)).farthest(metric)[1]
+    S = scatter(X, labels, centers, hints, 3, np.repeat(far, 3, axis=0))
+    mass = np.bincount(labels, minlength=3)
+    if not per_cluster:  # all clusters added up: both halves of a broken must-link go to the same metric
+        S, mass = S.sum(axis=0)[None], np.array([240])
+    if diagonal:
+        expected = mass[:, None] / np.stack([np.diag(s) for s in S])
+    else:
+        expected = mass[:, None, None] * np.linalg.inv(S)
+    np.testing.assert_allclose(learned.A, expected, rtol=1e-8)
+    dets = np.log(expected).sum(axis=1) if diagonal else np.linalg.slogdet(expected)[1]
+    np.testing.assert_allclose(learned.log_det, dets, rtol=1e-8)
+
+
+def test_a_scatter_that_is_not_positive_still_gives_a_metric():
+    for scatter_ in (np.array([[4.0, -1.0, 0.0]]), np.diag([4.0, -1.0, 0.0])[None]):
+        metric = inverse_metric(scatter_, np.array([2.0]), np.ones(3), 0.01)
+        assert np.isfinite(metric.log_det).all()
+        A = metric.A[0] if metric.diagonal else np.linalg.eigvalsh(metric.A[0])
+        assert (np.atleast_1d(A) > 0).all()
+    nothing = inverse_metric(np.zeros((1, 2)), np.array([0.0]), np.ones(2), 0.01)
+    assert np.isfinite(nothing.A).all()
+    assert np.isfinite(nothing.log_det).all()
+
+
+def test_the_farthest_pair_is_exact_for_few_rows_and_never_too_far_for_many():
+    rng = np.random.default_rng(0)
+    for n in (100, 5000):
+        X = rng.normal(size=(n, 4))
+        metric = Metric(np.array([[1.0, 5.0, 0.2, 1.0]]), np.zeros(1))
+        reach, far = Reach(X, np.empty((0, 4)), np.random.RandomState(0)).farthest(metric)
+        Z = X * np.sqrt(metric.A[0])
+        exact = max(np.square(Z - z).sum(axis=1).max() for z in Z)
+        assert reach[0] == pytest.approx(metric.lengths(far)[0, 0])
+        assert 0.9 * exact <= reach[0] <= exact * (1 + 1e-12)
+        if n == 100:
+            assert reach[0] == pytest.approx(exact)
+
+
+def test_units_do_not_matter_to_a_learned_metric():
+    X, y = load_iris(return_X_y=True)
+    hints = sample_links(y, 60, random_state=0)
+    for metric in ("diagonal", "full"):
+        # the same start, and the metric from the first iteration on, so that no Euclidean step intervenes
+        model = MPCKMeans(3, metric=metric, n_init=1, random_state=0)
+        labels = model.fit(X, supervision=hints).labels_
+        scaled = model.fit(X * [1.0, 100.0, 0.01, 7.0], supervision=hints).labels_
+        np.testing.assert_array_equal(labels, scaled)
+
+
+@pytest.mark.parametrize("cls", [PCKMeans, MPCKMeans, COPKMeans])
+def test_no_cluster_is_left_empty(cls):
+    # Three far groups and a start whose second centre is nearest to nothing.
+    X = np.repeat([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0]], 10, axis=0) + np.random.default_rng(0).normal(
+        size=(30, 2)
+    )
+    start = np.array([[0.0, 0.0], [1000.0, 1000.0], [20.0, 0.0]])
+    hints = Supervision.from_links(30, must=[(0, 1)], cannot=[(0, 29)])
+    labels = cls(3, init=start).fit(X, supervision=hints).labels_
+    assert sorted(np.bincount(labels).tolist()) == [10, 10, 10]
+
+
+@pytest.mark.parametrize("cls", [PCKMeans, MPCKMeans, MKMeans, COPKMeans, SeededKMeans, ConstrainedKMeans])
+def test_fewer_distinct_rows_than_clusters_is_said(cls):
+    X = np.repeat([[0.0], [1.0]], 5, axis=0)
+    with pytest.warns(ConvergenceWarning, match="2 distinct clusters of the 3"):
+        labels = cls(3, random_state=0).fit(X).labels_
+    assert len(np.unique(labels[:5])) == len(np.unique(labels[5:])) == 1
+
+
+def test_zero_variance_columns_and_duplicate_rows_give_finite_results():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    X = np.column_stack([rng.normal(size=40) + 6 * y, np.ones(40), np.zeros(40)])
+    X[1] = X[0]
+    hints = sample_links(y, 20, random_state=0)
+    for metric in ("diagonal", "full"):
+        for per_cluster in (True, False):
+            model = MPCKMeans(2, metric=metric, per_cluster=per_cluster, random_state=0).fit(
+                X, supervision=hints
+            )
+            assert np.isfinite(model.metrics_).all()
+            assert np.isfinite(model.objective_)
+            assert len(np.unique(model.labels_ * 2 + y)) == 2
+
+
+def test_the_number_of_threads_changes_nothing():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 100_000)
+    X = rng.normal(size=(100_000, 8)) + rng.normal(size=(5, 8))[y]
+    hints = sample_links(y, 200, random_state=0)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            model = MPCKMeans(5, metric="diagonal", n_init=1, max_iter=8, random_state=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                found.append(model.fit(X, supervision=hints))
+    np.testing.assert_array_equal(found[0].labels_, found[1].labels_)
+    np.testing.assert_array_equal(found[0].metrics_, found[1].metrics_)
+
+
+def test_a_fit_that_does_not_settle_says_so():
+    X, _ = load_digits(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"):
+        PCKMeans(10, n_init=1, max_iter=2, tol=0, random_state=0).fit(X)
+
+
+def test_weights_of_rows_count_as_copies_do():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2)) + np.repeat([[0, 0], [5, 0], [0, 5]], 10, axis=0)
+    weight = rng.integers(1, 4, 30)
+    start = X[[0, 10, 20]]
+    for cls in (PCKMeans, MPCKMeans):
+        weighted = cls(3, init=start).fit(X, sample_weight=weight)
+        copied = cls(3, init=start).fit(np.repeat(X, weight, axis=0))
+        np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, atol=1e-8)
+        assert weighted.objective_ == pytest.approx(copied.objective_)

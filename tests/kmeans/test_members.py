@@ -1,0 +1,209 @@
+"""What each member promises: hard links hold, soft ones are weighed, labels seed or pin."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
+from likewise.evaluation import link_satisfaction
+from likewise.exceptions import (
+    InconsistentSupervisionError,
+    InconsistentSupervisionWarning,
+    InfeasibleSupervisionError,
+    UnsupportedSupervisionError,
+)
+from likewise.supervision import sample_links
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), k=st.integers(2, 4))
+def test_hard_links_all_hold_or_no_labelling_exists(seed, k):
+    rng = np.random.default_rng(seed)
+    pairs = list(itertools.combinations(range(7), 2))
+    chosen = [pairs[p] for p in rng.permutation(len(pairs))[: rng.integers(1, 14)]]
+    kinds = rng.uniform(size=len(chosen)) < 0.25
+    hints = Supervision.from_links(
+        7,
+        must=[p for p, must in zip(chosen, kinds, strict=True) if must],
+        cannot=[p for p, must in zip(chosen, kinds, strict=True) if not must],
+        cannot_groups=[rng.permutation(7)[:3]] if seed % 3 == 0 else None,
+    ).without_conflicts()
+    X = rng.normal(size=(7, 2))
+    exists = any(
+        link_satisfaction(np.array(labels), hints).share == 1.0
+        for labels in itertools.product(range(k), repeat=7)
+    )
+    if exists:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # must-links may leave fewer than k components
+            model = COPKMeans(k, random_state=0).fit(X, supervision=hints)
+        n_components = hints.closure().n_components
+        assert len(np.unique(model.labels_)) == min(k, n_components)
+        assert model.violations_.share == 1.0
+    else:
+        with pytest.raises(
+            InfeasibleSupervisionError, match=r"clusters no labelling keeps them all|only \d clusters"
+        ):
+            COPKMeans(k, random_state=0).fit(X, supervision=hints)
+
+
+def test_hard_links_cost_little_on_a_small_case_solved_by_enumeration():
+    X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    hints = Supervision.from_links(6, must=[(2, 3)], cannot=[(0, 1)])
+    best = min(
+        sum(np.square(X[rows] - X[rows].mean()).sum() for rows in parts if len(rows))
+        for labels in itertools.product(range(2), repeat=6)
+        if labels[2] == labels[3] and labels[0] != labels[1]
+        for parts in [[np.flatnonzero(np.array(labels) == h) for h in range(2)]]
+    )
+    assert COPKMeans(2, n_init=10, random_state=0).fit(X, supervision=hints).objective_ == pytest.approx(best)
+
+
+def test_hard_links_recover_from_a_dead_end():
+    # A ring of five that only three colours solve, nearest centres all the same: placing greedily fails.
+    X = np.vstack([np.zeros((5, 1)), np.ones((5, 1)) * 5])
+    X += np.random.default_rng(0).normal(scale=0.01, size=X.shape)
+    ring = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]
+    model = COPKMeans(3, random_state=0).fit(X, supervision=Supervision.from_links(10, cannot=ring))
+    assert model.violations_.share == 1.0
+    with pytest.raises(InfeasibleSupervisionError, match=r"5 components .* with 2 clusters no labelling"):
+        COPKMeans(2, random_state=0).fit(X, supervision=Supervision.from_links(10, cannot=ring))
+
+
+def test_a_long_chain_of_links_overflows_nothing():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 5000)
+    X = rng.normal(size=(10_000, 2)) + 8 * y[:, None]
+    chain = np.column_stack([np.arange(9999), np.arange(1, 10_000)])
+    same = y[chain[:, 0]] == y[chain[:, 1]]
+    hints = Supervision.from_links(10_000, must=chain[same], cannot=chain[~same])
+    for model in (COPKMeans(2, random_state=0), PCKMeans(2, random_state=0)):
+        assert adjusted_rand_score(y, model.fit(X, supervision=hints).labels_) == 1.0
+
+
+def test_hard_methods_refuse_contradictions_and_soft_ones_warn():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
+    with pytest.raises(InconsistentSupervisionError, match="0 – 1 – 2"):
+        COPKMeans(2).fit(X, supervision=hints)
+    for cls in (PCKMeans, MKMeans, MPCKMeans):
+        with pytest.warns(InconsistentSupervisionWarning, match="0 – 1 – 2"):
+            model = cls(2, random_state=0).fit(X, supervision=hints)
+        if cls is not MKMeans:
+            assert model.violations_.share == pytest.approx(2 / 3)
+
+
+def test_the_same_link_with_both_answers_is_a_contradiction():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    both = Supervision.from_links(6, must=[(0, 1)], cannot=[(1, 0)])
+    with pytest.warns(InconsistentSupervisionWarning, match="rows 0 and 1"):
+        PCKMeans(2, random_state=0).fit(X, supervision=both)
+    heavier = Supervision.from_links(6, must=[(0, 1)], cannot=[(1, 0)], must_weights=1, cannot_weights=50)
+    with pytest.warns(InconsistentSupervisionWarning):
+        labels = PCKMeans(2, random_state=0).fit(X, supervision=heavier).labels_
+    assert labels[0] != labels[1]
+
+
+def test_soft_links_are_weighed_by_hand():
+    # Rows 0, 2, 10, 12 and a must-link between 2 and 10. The mean squared distance between two rows is 52.
+    X = np.array([[0.0], [2.0], [10.0], [12.0]])
+    hints = Supervision.from_links(4, must=[(1, 2)])
+    light = PCKMeans(2, must_weight=0.1, init=[[1.0], [11.0]]).fit(X, supervision=hints)
+    assert light.labels_.tolist() == [0, 0, 1, 1]
+    assert light.objective_ == pytest.approx(4 + 0.1 * 52)
+    assert light.violations_.broken_must.tolist() == [[1, 2]]
+    heavy = PCKMeans(2, must_weight=10, init=[[1.0], [11.0]]).fit(X, supervision=hints)
+    assert heavy.labels_[1] == heavy.labels_[2]
+    assert heavy.violations_.share == 1.0
+
+
+def test_penalties_are_heard_whatever_the_units():
+    # The peer's weights are not scaled to the data: on raw wine it breaks a quarter of the links.
+    X, y = load_wine(return_X_y=True)
+    hints = sample_links(y, 200, random_state=0)
+    for cls in (PCKMeans, MPCKMeans):
+        model = cls(3, random_state=0).fit(X, supervision=hints)
+        assert model.violations_.share > 0.97
+        again = cls(3, random_state=0).fit(X / 1000, supervision=hints)
+        assert adjusted_rand_score(model.labels_, again.labels_) > 0.95
+
+
+def test_links_of_no_weight_do_not_decide():
+    X = np.tile([[0.0], [1000.0]], (30, 1))
+    hints = Supervision.from_links(60, must=[(i, i + 1) for i in range(0, 60, 2)], must_weights=1e-9)
+    labels = PCKMeans(2, random_state=0).fit(X, supervision=hints).labels_
+    assert len(set(labels[::2])) == len(set(labels[1::2])) == 1
+    assert labels[0] != labels[1]
+
+
+def test_all_links_give_the_classes_back():
+    X, y = load_iris(return_X_y=True)
+    hints = Supervision.from_labels(y).to_links()
+    for cls in (COPKMeans, PCKMeans, MPCKMeans):
+        labels = cls(3, random_state=0).fit(X, supervision=hints).labels_
+        assert adjusted_rand_score(y, labels) == 1.0, cls
+
+
+@pytest.mark.parametrize("n_links", [20, 100, 500])
+def test_few_links_do_not_make_digits_worse_than_plain_kmeans(n_links):
+    X, y = load_digits(return_X_y=True)
+    plain, hinted = [], []
+    for seed in range(3):
+        plain.append(adjusted_rand_score(y, PCKMeans(10, n_init=1, random_state=seed).fit(X).labels_))
+        hints = sample_links(y, n_links, random_state=seed)
+        hinted.append(
+            adjusted_rand_score(y, MPCKMeans(10, random_state=seed).fit(X, supervision=hints).labels_)
+        )
+    assert np.mean(hinted) > np.mean(plain)
+
+
+def test_the_ablation_uses_links_for_the_metric_alone():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = np.column_stack([3 * y + rng.normal(size=60), 3 * rng.normal(size=60)])
+    hints = sample_links(y, 60, random_state=0)
+    with_links = MKMeans(2, metric="diagonal", random_state=0).fit(X, supervision=hints)
+    without = MKMeans(2, metric="diagonal", random_state=0).fit(X)
+    assert not np.allclose(with_links.metrics_, without.metrics_)
+    np.testing.assert_array_equal(with_links.predict(X), with_links.labels_)  # every row is at its nearest
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+@pytest.mark.parametrize("per_cluster", [True, False])
+def test_the_learned_metric_has_the_promised_shape(metric, per_cluster):
+    X, y = load_iris(return_X_y=True)
+    model = MPCKMeans(3, metric=metric, per_cluster=per_cluster, random_state=0)
+    model.fit(X, supervision=sample_links(y, 50, random_state=0))
+    assert model.metrics_.shape == (3,) * per_cluster + (4,) * (1 + (metric == "full"))
+    distances = model.transform(X[:7])
+    A = model.metrics_ if per_cluster else np.stack([model.metrics_] * 3)
+    for h in range(3):
+        difference = X[:7] - model.cluster_centers_[h]
+        matrix = np.diag(A[h]) if metric == "diagonal" else A[h]
+        expected = np.sqrt(np.einsum("nd,de,ne->n", difference, matrix, difference))
+        np.testing.assert_allclose(distances[:, h], expected, rtol=1e-6, atol=1e-9)
+
+
+def test_seeds_start_and_pins_hold():
+    X = np.array([[0.0], [1.0], [2.0], [9.0], [10.0]])
+    hints = Supervision.from_labels(["a", None, None, "a", "b"])
+    pinned = ConstrainedKMeans(2).fit(X, supervision=hints)
+    assert pinned.labels_[[0, 3, 4]].tolist() == [0, 0, 1]
+    assert pinned.classes_ == ("a", "b")
+    seeded = SeededKMeans(2).fit(X, supervision=hints)
+    assert seeded.labels_.tolist() == [0, 0, 0, 1, 1]  # row 3 leaves its class
+    more = ConstrainedKMeans(3, random_state=0).fit(X, supervision=hints)
+    assert len(np.unique(more.labels_)) == 3
+    with pytest.raises(InfeasibleSupervisionError, match="2 classes, but n_clusters=1"):
+        SeededKMeans(1).fit(X, supervision=hints)
+    with pytest.raises(UnsupportedSupervisionError, match=r"honours 'labels' .* cannot use links"):
+        SeededKMeans(2).fit(X, supervision=Supervision.from_links(5, must=[(0, 1)]))

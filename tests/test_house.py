@@ -1,0 +1,83 @@
+"""The rooms of the house: imports go down, families do not know one another, importing is cheap."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "likewise"
+FLOORS = [
+    {"exceptions", "kernels", "_optional", "_compat", "_threads"},
+    {"supervision"},
+    {"base", "seeding", "evaluation", "datasets"},
+    {"kmeans", "mixture", "spectral", "discriminative", "bayesian", "metric", "multilabel", "active"},
+    {"oracles", "testing", "plotting", "distributed"},
+    {"studio"},
+    {"cli"},
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+FAMILIES = FLOORS[3]
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+            if node.module == "likewise":
+                names = [f"likewise.{alias.name}" for alias in node.names]
+        yield from (name.split(".")[1] for name in names if name.startswith("likewise."))
+
+
+def climbs(path, room):
+    for other in imports_of(path):
+        if other == room or other not in FLOOR:
+            continue
+        if FLOOR[other] > FLOOR[room] or (room in FAMILIES and other in FAMILIES):
+            yield f"{path.name} of {room} imports {other}"
+
+
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__init__.py" or path.parent != SOURCE]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_imports_go_down(path):
+    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert room in FLOOR, f"{room} has no floor; give it one in {Path(__file__).name}"
+    assert list(climbs(path, room)) == []
+
+
+def test_a_climb_is_noticed(tmp_path):
+    climbing = tmp_path / "climbing.py"
+    climbing.write_text("from likewise.cli import main\nfrom likewise.mixture import x\n")
+    assert len(list(climbs(climbing, "kmeans"))) == 2
+
+
+def test_importing_likewise_loads_nothing_heavy():
+    code = "import likewise, sys; print(sorted({'numba', 'sklearn', 'scipy', 'numpy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_making_hints_does_not_load_numba_or_scikit_learn():
+    code = (
+        "import likewise, sys\n"
+        "likewise.Supervision.from_links(3, must=[(0, 1)], cannot=[(1, 2)]).relation(0, 2)\n"
+        "print(sorted({'numba', 'sklearn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_can_be_had():
+    import likewise
+
+    for name in likewise.__all__:
+        assert getattr(likewise, name).__name__ == name
+    assert set(likewise.__all__) <= set(dir(likewise))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = likewise.nothing
