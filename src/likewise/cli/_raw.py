@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import sys
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError
+from likewise.supervision.io import decoded
 
 STDIN = "-"
 DELIMITERS = (",", ";", "\t")
@@ -84,25 +84,10 @@ def read_raw(path: str, *, header: bool = True, encoding: str = "utf-8") -> Raw:
     for start, what in _OTHERS.items():
         if data.startswith(start):
             raise FileFormatError(f"{name} is {what}.")
-    return _read_csv(_decoded(data, encoding, name), name, header)
+    return _read_csv(decoded(data, encoding, name, option="--encoding {}"), name, header)
 
 
 # ---------------------------------------------------------------------- CSV
-
-
-def _decoded(data: bytes, encoding: str, path: str) -> str:
-    name = codecs.lookup(encoding).name
-    try:
-        return data.decode("utf-8-sig" if name == "utf-8" else name)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        tip = "--encoding latin-1 or --encoding cp1252, if the file comes from an older Windows program"
-        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            tip = "--encoding utf-16, which its first two bytes announce"
-        raise FileFormatError(
-            f"{path}:{line}: byte {error.start} is {data[error.start]:#04x}, which is not {name}. "
-            f"Save the file as UTF-8, or pass {tip}."
-        ) from error
 
 
 def _read_csv(text: str, path: str, header: bool) -> Raw:

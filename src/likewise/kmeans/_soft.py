@@ -330,7 +330,7 @@ class MKMeans(_LearnedMetric):
     The ablation of :class:`MPCKMeans` (Bilenko, Basu & Mooney 2004) whose start and assignment ignore the
     links: every row goes to its nearest centre, and links that this breaks enter the scatter that the metric
     is the inverse of. With no links it is k-means with a metric fitted to its own clusters. Parameters and
-    attributes are those of :class:`MPCKMeans`.
+    attributes are those of :class:`MPCKMeans`; with ``init="hints"`` all starts are k-means++ draws.
 
     Examples
     --------
@@ -341,36 +341,11 @@ class MKMeans(_LearnedMetric):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        metric: MetricKind = "full",
-        per_cluster: bool = False,
-        must_weight: float = 1.0,
-        cannot_weight: float = 1.0,
-        regularization: float = 0.01,
-        init: Any = "k-means++",
-        n_init: int = 5,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            metric=metric,
-            per_cluster=per_cluster,
-            must_weight=must_weight,
-            cannot_weight=cannot_weight,
-            regularization=regularization,
-            init=init,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+    def _n_hinted_starts(self, hints: Supervision) -> int:
+        return 0
+
+    def _suggested_metric(self, X: np.ndarray, weight: np.ndarray, closure: Closure) -> Metric:
+        return super()._suggested_metric(X, weight, Supervision.none(len(X)).closure())
 
     def _hinted_rows(
         self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any

@@ -179,7 +179,7 @@ def read_hints(
     if kind == "parquet":
         written, records = _read_parquet(data, problems)
     else:
-        text = _decoded(data, encoding, problems.path)
+        text = decoded(data, encoding, problems.path)
         written, records = (_read_csv if kind == "csv" else _read_jsonl)(text, problems)
     counted = _Counted(records)
     hints = hints_of(counted, row_ids, problems)
@@ -271,15 +271,20 @@ def _format(path: str | os.PathLike[str], format: str | None) -> str:
     return format
 
 
-def _decoded(data: bytes, encoding: str, path: str) -> str:
+def decoded(data: bytes, encoding: str, path: str, *, option: str = "encoding={!r}") -> str:
+    """Decode the bytes of a text file, or say which byte is wrong and which encoding to try.
+
+    `option` is how the caller lets people choose an encoding.
+    """
     name = codecs.lookup(encoding).name
     try:
         return data.decode("utf-8-sig" if name == "utf-8" else name)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        tip = "encoding='latin-1' or 'cp1252', if the file comes from an older Windows program"
+        older = " or ".join(option.format(older) for older in ("latin-1", "cp1252"))
+        tip = f"{older}, if it comes from an older Windows program"
         if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            tip = "encoding='utf-16', which its first two bytes announce"
+            tip = f"{option.format('utf-16')}, which its first two bytes announce"
         raise FileFormatError(
             f"{path}:{line}: byte {error.start} is {data[error.start]:#04x}, which is not {name}. "
             f"Save the file as UTF-8, or pass {tip}."
