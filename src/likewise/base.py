@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from likewise._compat import HAS_CALLBACKS, CallbackSupportMixin
@@ -121,6 +122,22 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             self, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse=False
         )
         return checked
+
+    def _check_weight(self, sample_weight: Any, n_samples: int) -> np.ndarray:
+        """Check the weights of the rows: one each, finite, none negative, not all 0. None means 1."""
+        if sample_weight is None:
+            return np.ones(n_samples)
+        weight: np.ndarray = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
+        name = type(self).__name__
+        if weight.shape != (n_samples,):
+            raise ValueError(
+                f"{name}: sample_weight must have one weight a row, shape ({n_samples},); got {weight.shape}."
+            )
+        if (weight < 0).any() or not weight.any():
+            raise ValueError(f"{name}: sample_weight must not be negative, nor zero for every row.")
+        return weight
 
     def _check_supervision(self, supervision: Any, n_samples: int) -> Supervision:
         """Check that the hints are hints, speak of these rows, and are of a kind that the method honours."""

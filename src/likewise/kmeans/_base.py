@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
 from likewise._threads import n_threads
@@ -115,7 +115,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         X = self._check_X(X, reset=True)
         hints = self._check_supervision(supervision, len(X))
         self._check_n_clusters(self.n_clusters, len(X), hints)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = self._check_weight(sample_weight, len(X))
         rng = check_random_state(self.random_state)
         closure = self._closure(hints)
 
@@ -224,7 +224,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the cost of the rows in their nearest clusters, links left out. Higher is better."""
         X, metric, centers = self._new_rows(X)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight = self._check_weight(sample_weight, len(X))
         return -float(weight @ metric.costs(X, centers).min(axis=1))
 
 
