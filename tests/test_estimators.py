@@ -32,7 +32,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS)
-@pytest.mark.parametrize("check", list(hinted_estimator_checks(None)), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", list(hinted_estimator_checks()), ids=lambda check: check.__name__)
 def test_our_checks(cls, check):
     check(cls())
 

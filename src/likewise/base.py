@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,6 +59,18 @@ def choice(*options: Any) -> Rule:
 def either(*rules: Rule) -> Rule:
     """What any of the rules allows."""
     return Rule(" or ".join(rule.wanted for rule in rules), lambda v: any(rule.holds(v) for rule in rules))
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn about the line that called likewise, past our own frames and scikit-learn's around a fit."""
+    frame = inspect.currentframe()
+    level = 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
+        "likewise",
+        "sklearn",
+    ):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 class Progress:
@@ -156,10 +169,10 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             )
         if refused := supervision.kinds - self._honours:
             kept = ", ".join(repr(kind) for kind in sorted(self._honours)) or "no hints"
+            convert = ", or say the others as links with hints.to_links()" if "links" in self._honours else ""
             raise UnsupportedSupervisionError(
-                f"{name} honours {kept} and cannot use {', '.join(sorted(refused))}. "
-                f"Keep what it can use with hints.only({', '.join(map(repr, sorted(self._honours)))}), "
-                "or convert the others with hints.to_links()."
+                f"{name} honours {kept} and cannot use {', '.join(sorted(refused))}. Keep what it can use "
+                f"with hints.only({', '.join(map(repr, sorted(self._honours)))}){convert}."
             )
         return supervision
 
@@ -195,9 +208,8 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
         return labels
 
     def _warn_not_converged(self, n_iter: int) -> None:
-        warnings.warn(
+        warn_caller(
             f"{type(self).__name__} stopped after {n_iter} iterations before its labels settled. "
             "Raise max_iter, or tol.",
             ConvergenceWarning,
-            stacklevel=3,
         )

@@ -8,7 +8,7 @@ from sklearn.utils.extmath import row_norms
 
 from likewise.supervision import Closure
 
-__all__ = ["component_centroids", "extend_seeds", "farthest_first", "kmeans_plusplus", "seeds_from_closure"]
+__all__ = ["component_centroids", "extend_seeds", "farthest_first", "seeds_from_closure"]
 
 
 def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

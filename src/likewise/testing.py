@@ -168,7 +168,7 @@ def _assert_raises(
     assert words in message, f"the message does not name {words!r}: {message}"
 
 
-def hinted_estimator_checks(estimator: Any) -> Iterator[Any]:
+def hinted_estimator_checks() -> Iterator[Any]:
     """Yield every check as a function of the estimator, for parametrised tests."""
     yield from (
         check
@@ -188,5 +188,5 @@ def check_hinted_estimator(estimator: Any) -> None:
     >>> from likewise.testing import check_hinted_estimator
     >>> check_hinted_estimator(PCKMeans())
     """
-    for check in hinted_estimator_checks(estimator):
+    for check in hinted_estimator_checks():
         check(estimator)

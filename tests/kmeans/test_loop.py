@@ -1,14 +1,17 @@
 """The loop of the family: the plain method, the objective, the metric step, empty clusters, threads."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
@@ -86,7 +89,7 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
     centers, learned = steps.update(labels, stats, X[:3], metric, learn=True)
     np.testing.assert_allclose(centers, [X[labels == h].mean(axis=0) for h in range(3)])
 
-    far = Reach(X, np.empty((0, 3)), np.random.RandomState(0)).farthest(metric)[1]
+    far = Reach(X, np.empty((0, 3)), np.empty((0, 3)), np.random.RandomState(0)).farthest(metric)[1]
     S = scatter(X, labels, centers, hints, 3, np.repeat(far, 3, axis=0))
     mass = np.bincount(labels, minlength=3)
     if not per_cluster:  # all clusters added up: both halves of a broken must-link go to the same metric
@@ -116,7 +119,7 @@ def test_the_farthest_pair_is_exact_for_few_rows_and_never_too_far_for_many():
     for n in (100, 5000):
         X = rng.normal(size=(n, 4))
         metric = Metric(np.array([[1.0, 5.0, 0.2, 1.0]]), np.zeros(1))
-        reach, far = Reach(X, np.empty((0, 4)), np.random.RandomState(0)).farthest(metric)
+        reach, far = Reach(X, np.empty((0, 4)), np.empty((0, 4)), np.random.RandomState(0)).farthest(metric)
         Z = X * np.sqrt(metric.A[0])
         exact = max(np.square(Z - z).sum(axis=1).max() for z in Z)
         assert reach[0] == pytest.approx(metric.lengths(far)[0, 0])
@@ -204,3 +207,73 @@ def test_weights_of_rows_count_as_copies_do():
         copied = cls(3, init=start).fit(np.repeat(X, weight, axis=0))
         np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, atol=1e-8)
         assert weighted.objective_ == pytest.approx(copied.objective_)
+
+
+def test_the_penalty_of_a_far_pair_in_a_cannot_group_is_not_negative():
+    X = np.random.default_rng(0).normal(size=(1000, 50))
+    squared = euclidean_distances(X, squared=True)
+    u, v = np.unravel_index(squared.argmax(), squared.shape)
+    reach, _ = Reach(X, np.empty((0, 50)), X[[u, v, 0]], np.random.RandomState(0)).farthest(
+        Metric.euclidean(50)
+    )
+    assert reach[0] == pytest.approx(squared.max())
+
+
+@pytest.mark.parametrize(
+    "model", [PCKMeans(4), MPCKMeans(4), MPCKMeans(4, metric="diagonal", per_cluster=True)]
+)
+def test_the_objective_of_float32_rows_keeps_its_digits(model):
+    rng = np.random.default_rng(0)
+    centers = np.array([[0.0, 0], [6, 0], [1e4, 1e4], [1e4 + 6, 1e4]])
+    X = (rng.normal(size=(400, 2)) + np.repeat(centers, 100, axis=0)).astype(np.float32)
+    model = clone(model).set_params(init=centers)
+    single = model.fit(X).objective_
+    assert single == pytest.approx(model.fit(X.astype(np.float64)).objective_, rel=0.05)
+
+
+def test_a_hinted_row_of_no_weight_goes_to_its_nearest_cluster():
+    X = np.repeat([[0.0], [10.0], [20.0]], 10, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(30, 1))
+    weight = np.ones(30)
+    weight[[25, 26]] = 0
+    hints = Supervision.from_links(30, must=[(25, 26)])
+    for cls in (COPKMeans, PCKMeans, MPCKMeans):
+        for seed in range(3):
+            model = cls(3, random_state=seed).fit(X, supervision=hints, sample_weight=weight)
+            np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+def test_rows_of_no_weight_do_not_change_the_others():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + np.repeat([[0, 0], [4, 0], [0, 4]], 20, axis=0)
+    far = np.vstack([X, [[1e5, 1e5], [1e5, -1e5]]])
+    weight = np.r_[np.ones(60), 0, 0]
+    for cls in (PCKMeans, MPCKMeans):
+        alone = cls(3, init=X[[0, 20, 40]]).fit(X)
+        beside = cls(3, init=X[[0, 20, 40]]).fit(far, sample_weight=weight)
+        np.testing.assert_array_equal(alone.labels_, beside.labels_[:60])
+
+
+def test_all_rows_in_one_must_group_stay_together_and_do_not_take_long():
+    X = np.random.default_rng(0).normal(size=(20_000, 4))
+    hints = Supervision.from_links(20_000, must_groups=[np.arange(20_000)])
+    with pytest.warns(ConvergenceWarning, match="1 distinct clusters"):
+        labels = PCKMeans(3, n_init=1, random_state=0).fit(X, supervision=hints).labels_
+    assert len(np.unique(labels)) == 1
+
+
+def test_without_links_the_lowest_objective_wins():
+    X = load_iris().data
+    kept = MKMeans(3, random_state=0).fit(X)
+    for n_init in range(1, 5):
+        assert kept.objective_ <= MKMeans(3, n_init=n_init, random_state=0).fit(X).objective_ + 1e-9
+
+
+def test_warnings_point_at_the_line_that_called():
+    X, _ = load_digits(return_X_y=True)
+    contradiction = Supervision.from_links(len(X), must=[(0, 1)], cannot=[(0, 1)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        PCKMeans(10, n_init=1, max_iter=2, random_state=0).fit(X, supervision=contradiction)
+        SeededKMeans(3, random_state=0).fit_predict(np.repeat([[0.0], [1.0]], 5, axis=0))
+    assert len(caught) == 3
+    assert {Path(warning.filename).name for warning in caught} == {Path(__file__).name}

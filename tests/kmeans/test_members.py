@@ -169,7 +169,7 @@ def test_few_links_do_not_make_digits_worse_than_plain_kmeans(n_links):
 def test_the_ablation_uses_links_for_the_metric_alone():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 30)
-    X = np.column_stack([3 * y + rng.normal(size=60), 3 * rng.normal(size=60)])
+    X = np.column_stack([2 * y + rng.normal(size=60), rng.normal(size=60)])
     hints = sample_links(y, 60, random_state=0)
     with_links = MKMeans(2, metric="diagonal", random_state=0).fit(X, supervision=hints)
     without = MKMeans(2, metric="diagonal", random_state=0).fit(X)
@@ -207,3 +207,37 @@ def test_seeds_start_and_pins_hold():
         SeededKMeans(1).fit(X, supervision=hints)
     with pytest.raises(UnsupportedSupervisionError, match=r"honours 'labels' .* cannot use links"):
         SeededKMeans(2).fit(X, supervision=Supervision.from_links(5, must=[(0, 1)]))
+
+
+@pytest.mark.parametrize("cls", [SeededKMeans, ConstrainedKMeans])
+@pytest.mark.parametrize("init", ["hints", "k-means++", [[11.0], [1.0]]])
+def test_cluster_c_is_class_c_whatever_the_start(cls, init):
+    X = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+    hints = Supervision.from_labels(["low", "low", None, None, "high", "high"])
+    for seed in range(4):
+        model = cls(2, init=init, random_state=seed).fit(X, supervision=hints)
+        assert [model.classes_[label] for label in model.labels_] == ["low"] * 3 + ["high"] * 3
+        assert model.predict([[0.0], [12.0]]).tolist() == [model.labels_[0], model.labels_[5]]
+
+
+def test_a_large_sparse_colouring_is_solved_and_a_dense_one_is_refused():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 2000)
+    pairs = rng.integers(0, 2000, (8000, 2))
+    pairs = pairs[y[pairs[:, 0]] != y[pairs[:, 1]]][:3800]
+    hints = Supervision.from_links(2000, cannot=pairs)
+    model = COPKMeans(3, n_init=1, max_iter=50, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert model.fit(rng.normal(size=(2000, 2)), supervision=hints).violations_.share == 1.0
+    dense = Supervision.from_links(60, cannot=[p for p in itertools.combinations(range(60), 2) if sum(p) % 3])
+    with pytest.raises(InfeasibleSupervisionError, match="no labelling keeps them all"):
+        COPKMeans(2, random_state=0).fit(rng.normal(size=(60, 2)), supervision=dense)
+
+
+def test_the_learned_metric_does_not_follow_later_parameters():
+    X, y = load_iris(return_X_y=True)
+    model = MPCKMeans(3, per_cluster=True, random_state=0)
+    assert not hasattr(model, "metrics_")
+    model.fit(X, supervision=sample_links(y, 50, random_state=0)).set_params(n_clusters=5, per_cluster=False)
+    assert model.metrics_.shape == (3, 4, 4)

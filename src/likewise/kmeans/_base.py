@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
 from likewise._threads import n_threads
-from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
+from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import link_satisfaction
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
 from likewise.kmeans._metric import Metric
@@ -105,7 +104,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         supervision : Supervision, optional
             The hints. None means no hints.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts.
+            How much each row counts. It leaves the penalties of links as they are.
 
         Returns
         -------
@@ -131,7 +130,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             learning=self._learning(hinted),
             threads=n_threads(work, self.n_jobs),
         )
-        shift_tol = self.tol * float(X.var(axis=0).mean())
+        shift_tol = self.tol * steps.variance
         starts = self._starts(X, weight, hints, closure, middle, rng)
         progress = Progress(self, X, len(starts))
         fits = []
@@ -163,7 +162,12 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """
         plain = Metric.euclidean(X.shape[1])
         if not isinstance(self.init, str):
-            given = np.array(self.init, dtype=np.float64)
+            try:
+                given = np.array(self.init, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{type(self).__name__}: init is not an array of numbers: {error}."
+                ) from error
             if given.shape != (self.n_clusters, X.shape[1]) or not np.isfinite(given).all():
                 raise ValueError(
                     f"{type(self).__name__}: init must be finite and of shape "
@@ -194,11 +198,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             self.violations_ = link_satisfaction(fit.labels, hints)
         found = len(np.unique(fit.labels))
         if found < self.n_clusters:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__} found {found} distinct clusters of the {self.n_clusters} asked for. "
                 "X may have fewer distinct rows, or the hints leave fewer rows to part, than that.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         elif not fit.converged:
             self._warn_not_converged(fit.n_iter)
@@ -238,9 +241,9 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
     these, starts that began with the plain metric go before the others, so that few hints do not lead far
     from k-means; then the lowest objective wins.
     """
-    broken = np.zeros(len(fits))
-    if hinted is not None and "links" in hints.kinds and len(fits) > 1:
-        broken[:] = [_broken_weight(fit, hinted, hints) for fit in fits]
+    if hinted is None or "links" not in hints.kinds:
+        return min(fits, key=lambda fit: fit.objective)
+    broken = np.array([_broken_weight(fit, hinted, hints) for fit in fits])
     least = broken.min()
     bound = least + max(1.0, np.sqrt(least))
     equal = [fit for fit, weight in zip(fits, broken, strict=True) if weight <= bound]

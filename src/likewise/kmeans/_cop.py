@@ -59,7 +59,10 @@ class ApartComponents:
 
         costs = metric.costs(self.X, centers)
         node_costs = np.zeros((self._n, self._k))
-        np.add.at(node_costs, self._node, costs * self.weight[:, None])
+        pull = np.maximum(
+            self.weight, 1e-12 * self.weight.max(initial=1.0)
+        )  # rows of no weight go where it is near
+        np.add.at(node_costs, self._node, costs * pull[:, None])
         # Breaking one link costs more than all rows together could gain by it.
         never = 1.0 + 2.0 * float((node_costs.max(axis=1) - node_costs.min(axis=1)).sum())
         no_rows = np.empty((0, 1))
@@ -101,9 +104,9 @@ class ApartComponents:
     def _search(self, costs: np.ndarray) -> np.ndarray:
         """Find a labelling that keeps every link by backtracking, or raise.
 
-        The component with the fewest clusters left is placed first, in its cheapest one (Brélaz 1979).
-        Components that nothing keeps apart do not influence one another, so each connected part of the graph
-        is searched by itself.
+        A component that fewer than k others are kept apart from always finds a place in the end, so such ones
+        are set aside, again and again. What is left falls into parts that do not influence one another,
+        and each is searched by itself.
         """
         near: list[set[int]] = [set() for _ in range(self._n)]
         for a, b in self._edges.tolist():
@@ -113,61 +116,75 @@ class ApartComponents:
             for a in group.tolist():
                 near[a].update(int(b) for b in group if b != a)
         labels = np.full(self._n, -1, dtype=np.int64)
-        seen = np.zeros(self._n, dtype=bool)
+        degree = np.array([len(others) for others in near])
+        aside = [node for node in range(self._n) if degree[node] < self._k]
+        is_aside = degree < self._k
+        for node in aside:  # grows while it is walked
+            for other in near[node]:
+                degree[other] -= 1
+                if degree[other] < self._k and not is_aside[other]:
+                    is_aside[other] = True
+                    aside.append(other)
+        seen = is_aside.copy()
         for root in range(self._n):
             if not seen[root]:
                 part = [root]
                 seen[root] = True
                 for node in part:
-                    part += [b for b in near[node] if not seen[b]]
-                    seen[list(near[node])] = True
-                part = list(dict.fromkeys(part))
+                    new = [other for other in near[node] if not seen[other]]
+                    seen[new] = True
+                    part += new
                 self._colour(part, near, costs, labels)
+        for node in reversed(aside):
+            taken = {int(labels[other]) for other in near[node]}
+            labels[node] = next(int(h) for h in np.argsort(costs[node], kind="stable") if int(h) not in taken)
         return labels
 
     def _colour(self, part: list[int], near: list[set[int]], costs: np.ndarray, labels: np.ndarray) -> None:
-        blocked = {node: np.zeros(self._k, dtype=np.int64) for node in part}
-        left = set(part)
+        """Label one connected part: the component with the fewest clusters left first (Brélaz 1979)."""
+        nodes = np.array(part)
+        place = {node: p for p, node in enumerate(part)}
+        inside = [[place[other] for other in near[node] if other in place] for node in part]
+        blocked = np.zeros((len(part), self._k), dtype=np.int64)
+        left = np.full(len(part), self._k)  # clusters still open to each
+        rank = -np.array([len(others) for others in inside], dtype=np.float64) / (1 + len(part))
+        waiting = np.zeros(len(part))  # infinite once placed
         stack: list[tuple[int, list[int]]] = []
-        steps = 0
-        stuck = part[0]
+        dead_ends = 0
+        stuck = 0
 
-        def put(node: int, label: int, sign: int) -> None:
-            labels[node] = label if sign > 0 else -1
-            for other in near[node]:
-                blocked[other][label] += sign
+        def put(p: int, label: int, sign: int) -> None:
+            labels[nodes[p]] = label if sign > 0 else -1
+            for other in inside[p]:
+                blocked[other, label] += sign
+                left[other] -= sign * (blocked[other, label] == (1 if sign > 0 else 0))
 
-        def push() -> None:
-            node = min(left, key=lambda n: (int((blocked[n] == 0).sum()), -len(near[n]), n))
-            left.discard(node)
-            options = [int(h) for h in np.argsort(costs[node], kind="stable") if blocked[node][h] == 0]
-            stack.append((node, options[::-1]))
-
-        push()
-        while True:
-            node, options = stack[-1]
-            if labels[node] >= 0:
-                put(node, int(labels[node]), -1)
-            if options:
-                put(node, options.pop(), +1)
-                if not left:
-                    return
-                push()
-                continue
-            steps += 1
-            stuck = node if steps == 1 else stuck
-            stack.pop()
-            left.add(node)
-            if not stack or steps > _MAX_STEPS:
-                around = self._some(sorted(near[stuck]))
-                proved = (
-                    "no labelling keeps them all" if not stack else f"none was found in {_MAX_STEPS} tries"
-                )
-                raise InfeasibleSupervisionError(
-                    f"{len(part)} components are tied by cannot-links, and with {self._k} clusters "
-                    f"{proved}. It fails at row {self._first_row[stuck]}, which must be apart from {around}. "
-                    "Ask for more clusters, drop some of these links, or use PCKMeans, where links are soft."
-                )
+        for _ in range(_MAX_STEPS):
+            p = int(np.argmin(left + rank + waiting))
+            waiting[p] = np.inf
+            options = [int(h) for h in np.argsort(costs[nodes[p]], kind="stable") if blocked[p, h] == 0]
+            stack.append((p, options[::-1]))
+            while stack and not stack[-1][1]:  # nowhere to go: take the last one back
+                p, _ = stack.pop()
+                waiting[p] = 0.0
+                stuck = stuck if dead_ends else p
+                dead_ends += 1
+                if stack:
+                    before = stack[-1][0]
+                    put(before, int(labels[nodes[before]]), -1)
+            if not stack:
+                break
+            p, options = stack[-1]
+            put(p, options.pop(), +1)
+            if len(stack) == len(part):
+                return
+        row, around = self._first_row[nodes[stuck]], self._some(sorted(near[nodes[stuck]]))
+        proved = f"none was found in {_MAX_STEPS} steps" if stack else "no labelling keeps them all"
+        raise InfeasibleSupervisionError(
+            f"{len(part)} components are tied by cannot-links, and with {self._k} clusters {proved}. "
+            f"It fails at row {row}, which must be apart from {around}. "
+            "Ask for more clusters, drop some of these links, or use PCKMeans, where links are soft."
+        )
 
 
 class COPKMeans(KMeansFamily):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import Placed
+from likewise.kmeans._loop import Fit
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import ClusterStats
 from likewise.seeding import extend_seeds
 from likewise.supervision import Closure, Supervision
-
-_NEVER = -(2**62)
 
 
 class PinnedRows:
@@ -32,8 +33,8 @@ class PinnedRows:
         return Placed(self._labels, energy, costs.argmin(axis=1))
 
     def units(self) -> np.ndarray:
-        """Return a negative number for each row: these never move."""
-        return np.full(len(self.rows), _NEVER)
+        """Return -1 for each row: these never move."""
+        return np.full(len(self.rows), -1)
 
 
 class SeededKMeans(KMeansFamily):
@@ -92,9 +93,24 @@ class SeededKMeans(KMeansFamily):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return self.n_init
 
-    def _keep(self, fit: Any, middle: np.ndarray, hints: Supervision) -> None:
-        super()._keep(fit, middle, hints)
+    def _keep(self, fit: Fit, middle: np.ndarray, hints: Supervision) -> None:
+        super()._keep(_in_class_order(fit, hints), middle, hints)
         self.classes_ = hints.classes
+
+
+def _in_class_order(fit: Fit, hints: Supervision) -> Fit:
+    """Renumber the clusters so that as many labelled rows of class c as can be are in cluster c.
+
+    Nothing changes where the start was the classes' means and no class was left for another.
+    """
+    k, codes = len(fit.centers), hints.label_codes
+    shared = np.zeros((k, k))
+    np.add.at(shared, (codes[codes >= 0], fit.labels[codes >= 0]), 1.0)
+    shared += 1e-6 * np.eye(k)  # where the labels do not tell, clusters keep their numbers
+    order = linear_sum_assignment(shared, maximize=True)[1]
+    number = np.empty(k, dtype=fit.labels.dtype)
+    number[order] = np.arange(k)
+    return replace(fit, labels=number[fit.labels], centers=fit.centers[order])
 
 
 class ConstrainedKMeans(SeededKMeans):

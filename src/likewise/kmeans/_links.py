@@ -12,8 +12,8 @@ from likewise.kmeans._metric import Metric
 from likewise.kmeans._reach import Reach
 from likewise.supervision import Closure, Groups, Supervision
 
-_MAX_ROUNDS = 50
-_MAX_SWEEPS = 100
+_MAX_ROUNDS = 20
+_MAX_SWEEPS = 20
 AFRESH = np.empty(0, dtype=np.int64)
 
 
@@ -57,6 +57,8 @@ class LinkedRows:
         self.rows = np.unique(links.rows)
         self.X = np.asarray(X[self.rows], dtype=np.float64)
         self.weight = weight[self.rows]
+        # A row of no weight still goes to its nearest cluster, if its links leave it the choice.
+        self._pull = np.maximum(self.weight, 1e-12 * weight.max())
         self._penalty = penalty
         place = np.full(hints.n_samples, -1, dtype=np.int64)
         place[self.rows] = np.arange(len(self.rows))
@@ -73,7 +75,8 @@ class LinkedRows:
         self._order = rng.permutation(len(self.rows))
         self._reach = None
         if penalty.reach is None and (self._is_cannot.any() or self._group_is_cannot.any()):
-            self._reach = Reach(X, self._difference[self._is_cannot], rng)
+            grouped = self.X[np.unique(np.concatenate([[], *self._groups]).astype(np.int64))]
+            self._reach = Reach(X, self._difference[self._is_cannot], grouped, rng)
         self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
 
     def _set_groups(self, must: Groups, cannot: Groups, place: np.ndarray) -> None:
@@ -127,7 +130,8 @@ class LinkedRows:
             costs = plain.costs(Z, metric.embed(centers))
         else:
             costs = metric.costs(self.X, centers)
-        costs *= self.weight[:, None]
+        nearest = costs.argmin(axis=1)
+        costs *= self._pull[:, None]
         problem = icm.Problem(
             costs, self._indptr, self._partner, self._edge, self._is_cannot, self._weight, dist,
             float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
@@ -137,7 +141,7 @@ class LinkedRows:
         starts = [AFRESH] if previous is None else [AFRESH, previous]
         found = [descend(problem, start, order, self._components) for start in starts]
         energy, labels = min(found, key=lambda pair: pair[0])
-        return Placed(labels, energy, costs.argmin(axis=1))
+        return Placed(labels, energy, nearest)
 
     def units(self) -> np.ndarray:
         """Return the component of each row: these move together."""

@@ -10,7 +10,7 @@ import numpy as np
 from likewise.base import Progress
 from likewise.kmeans._links import Placed
 from likewise.kmeans._metric import Metric, inverse_metric
-from likewise.kmeans._stats import ClusterStats, assign_rows, moments_of, second_moment
+from likewise.kmeans._stats import ClusterStats, assign_rows, moments_of, second_moment, total_cost
 
 # A metric that changes may raise the objective; after so many iterations without a better one we stop.
 _PATIENCE = 5
@@ -27,7 +27,7 @@ class HintedRows(Protocol):
         """Label the rows."""
 
     def units(self) -> np.ndarray:
-        """Return a number for each row; rows of one number can move to an empty cluster together."""
+        """Return a number for each row; rows of one number move to an empty cluster together, -1 never."""
 
 
 class Violations(Protocol):
@@ -106,6 +106,7 @@ class Steps:
         spread = self._second if self._second.ndim == 1 else self._second.diagonal()
         spread = np.sqrt(np.maximum(spread / max(weight.sum(), 1e-300), 0.0))
         self._scale = np.where(spread > 0, spread, 1.0)
+        self.variance = float(np.square(spread).mean())  # X is centred
 
     def assign(
         self, centers: np.ndarray, metric: Metric, previous: np.ndarray | None
@@ -114,7 +115,7 @@ class Steps:
         labels = np.empty(len(self.X), dtype=np.int32)
         moments = moments_of(metric) or (self.learning.moments if self.learning else None)
         stats = assign_rows(self.X, self._free_weight, centers, metric, labels, self.threads, moments=moments)
-        objective = stats.cost + (self._common(metric) if metric.shared else 0.0)
+        objective = total_cost(stats, centers, metric, self._free_second)
         nearest = np.empty(0, dtype=np.int64)
         if self.hinted is not None:
             before = None if previous is None else previous[self.hinted.rows].astype(np.int64)
@@ -128,13 +129,6 @@ class Steps:
             stats = ClusterStats.of(self.X, labels, self.weight, self.k, moments=moments)
         return labels, stats, objective, nearest
 
-    def _common(self, metric: Metric) -> float:
-        """The part of the free rows' cost that is the same for all clusters: the sum of x' A x."""
-        second = self._free_second
-        if metric.diagonal and second.ndim == 2:
-            second = second.diagonal()
-        return float((second * metric.A[0]).sum())
-
     def _reseed(self, labels: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric) -> bool:
         """Give each empty cluster the free row with the largest cost, or else the costliest hinted unit.
 
@@ -143,24 +137,26 @@ class Steps:
         own = metric.distances(self.X, centers)[np.arange(len(self.X)), labels]
         own = np.where(own > 1e-12 * metric.lengths(self.X).max(), own, 0.0) * self.weight
         unit = np.arange(len(self.X))
-        tied = np.zeros(len(self.X), dtype=bool)
         if self.hinted is not None:
-            tied[self.hinted.rows] = True
-            unit[self.hinted.rows] = len(self.X) + self.hinted.units()
+            units = self.hinted.units()
+            unit[self.hinted.rows] = np.where(units < 0, -1, len(self.X) + units)
+        # Candidates are units, each by its costliest row: free rows first, rows that never move not at all.
+        order = np.lexsort((-own, unit >= len(self.X)))
+        order = order[(own[order] > 0) & (unit[order] >= 0)]
+        order = order[np.sort(np.unique(unit[order], return_index=True)[1])]
+        by_unit = np.argsort(unit, kind="stable")
+        first, last = (np.searchsorted(unit[by_unit], unit[order], side=side) for side in ("left", "right"))
         rows_left = np.bincount(labels, minlength=self.k)
-        order = np.lexsort((-own, tied))
-        order = order[own[order] > 0]
+        candidates = iter(zip(first, last, strict=True))
         changed = False
         for h in np.flatnonzero(stats.counts == 0):
-            for row in order:
-                moving = np.flatnonzero(unit == unit[row]) if tied[row] else np.array([row])
-                if (
-                    unit[row] >= 0
-                    and (np.bincount(labels[moving], minlength=self.k) < np.maximum(rows_left, 1)).all()
-                ):
-                    rows_left -= np.bincount(labels[moving], minlength=self.k)
+            for start, stop in candidates:
+                moving = by_unit[start:stop]
+                taken = np.bincount(labels[moving], minlength=self.k)
+                if (taken < np.maximum(rows_left, 1)).all():  # no cluster is emptied by it
+                    rows_left -= taken
+                    rows_left[h] += len(moving)
                     labels[moving] = h
-                    rows_left[h] = len(moving)
                     changed = True
                     break
         return changed

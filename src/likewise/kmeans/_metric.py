@@ -112,6 +112,7 @@ def inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndarray, flo
         The smallest eigenvalue allowed, relative to the mean.
     """
     mass = np.maximum(mass, 1e-300)
+    floor = max(floor, 1e-12)  # below this the inverse has no digits left
     if scatter.ndim == 2:
         variance = scatter / mass[:, None] / np.square(scale)
         variance = np.maximum(variance, floor * _positive_mean(variance)[:, None]) * np.square(scale)

@@ -10,6 +10,7 @@ from likewise.kmeans._metric import Metric
 
 # All rows are compared below this many; above it, the rows that are extreme along some direction.
 _EXACT_ROWS = 256
+_GROUPED_ROWS = 1024
 _N_COLUMNS = 32
 _N_DRAWN = 32
 
@@ -20,16 +21,22 @@ class Reach:
     An exact search costs n^2 d for each new metric. A pair that is farthest under any metric lies on the
     convex hull, so the rows that are extreme along columns and along drawn directions are gathered once and
     only these are compared: exact up to 256 rows, a lower bound beyond. The largest length among `pairs`
-    (the cannot-links) is counted in, so that no penalty ``D_h - ||x_i - x_j||^2`` is negative.
+    (the differences of cannot-links) is counted in, and so are the rows in groups (`grouped`; of more than
+    1,024 only the extreme ones), so that no penalty ``D_h - ||x_i - x_j||^2`` is negative.
     """
 
-    def __init__(self, X: np.ndarray, pairs: np.ndarray, rng: np.random.RandomState) -> None:
+    def __init__(
+        self, X: np.ndarray, pairs: np.ndarray, grouped: np.ndarray, rng: np.random.RandomState
+    ) -> None:
         drawn = rng.normal(size=(_N_DRAWN, X.shape[1]))
         if len(X) > _EXACT_ROWS:
             spread = X[:: max(1, len(X) // 10_000)].std(axis=0)
             widest = np.argsort(-spread, kind="stable")[:_N_COLUMNS]
             directions = np.vstack([np.eye(X.shape[1])[widest], drawn / np.where(spread > 0, spread, 1.0)])
             X = X[_extremes(X, directions.astype(X.dtype))]
+            if len(grouped) > _GROUPED_ROWS:
+                grouped = grouped[_extremes(grouped, directions)]
+            X = np.vstack([X, grouped])
         self._points = np.asarray(X, dtype=np.float64)
         self._pairs = pairs
 

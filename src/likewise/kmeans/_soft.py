@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from likewise.base import Rule, choice, real
+from likewise.base import Rule, choice, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import LinkedRows, Penalty
-from likewise.kmeans._loop import HintedRows, Learning
+from likewise.kmeans._loop import Fit, HintedRows, Learning
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._stats import second_moment
 from likewise.supervision import Closure, Supervision
@@ -33,13 +32,12 @@ class _SoftLinks(KMeansFamily):
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
             i, j = closure.conflicts[0]
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
                 f"the first between rows {i} and {j}, which are joined through "
                 f"{' – '.join(map(str, closure.path(int(i), int(j))))}. All are weighed against one another. "
                 "hints.without_conflicts() lets the must-links win.",
                 InconsistentSupervisionWarning,
-                stacklevel=4,
             )
         return closure
 
@@ -80,8 +78,8 @@ class PCKMeans(_SoftLinks):
         chosen by a weighted farthest-first walk, and the others are k-means++ draws. An array makes the one
         start.
     n_init : int, default=5
-        How many starts. The one whose nearest-centre clusters break the fewest links is kept (within
-        chance), the lowest objective deciding among equals.
+        How many starts. The one whose nearest-centre clusters break the fewest links is kept. Among those
+        that are equal within chance it is the one with the lowest objective.
     max_iter : int, default=300
         The most iterations of one start.
     tol : float, default=1e-4
@@ -214,22 +212,24 @@ class _LearnedMetric(_SoftLinks):
         _, place = np.unique(closure.component[rows], return_inverse=True)
         within = np.asarray(X[rows], dtype=np.float64)
         means = np.zeros((place.max(initial=-1) + 1, X.shape[1]))
-        np.add.at(means, place, within)
-        within -= (means / np.bincount(place)[:, None])[place] if len(rows) else 0.0
-        freedom = len(rows) - len(means)
-        scatter = second_moment(within, np.ones(len(rows)), diagonal=diagonal) + total / weight.sum()
+        count = np.bincount(place, weights=weight[rows], minlength=len(means))
+        np.add.at(means, place, weight[rows, None] * within)
+        within -= (means / np.maximum(count, 1e-300)[:, None])[place]
+        freedom = (
+            (weight[rows].sum() - count.sum() / np.maximum(np.bincount(place), 1).mean())
+            if len(rows)
+            else 0.0
+        )
+        scatter = second_moment(within, weight[rows], diagonal=diagonal) + total / weight.sum()
         scale = np.where(spread > 0, spread, 1.0)
         return inverse_metric(scatter[None], np.array([freedom + 1.0]), scale, self.regularization)
 
-    @property
-    def metrics_(self) -> np.ndarray:
-        """The learned metric A: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own."""
-        A = self._metric.A
-        if self.metric == "full" and self._metric.diagonal:  # the labels settled before a metric was fitted
+    def _keep(self, fit: Fit, middle: np.ndarray, hints: Supervision) -> None:
+        super()._keep(fit, middle, hints)
+        A = fit.metric.A
+        if self.metric == "full" and fit.metric.diagonal:  # the labels settled before a metric was fitted
             A = np.stack([np.diag(a) for a in A])
-        if not self.per_cluster:
-            return A[0]
-        return A if len(A) == self.n_clusters else np.repeat(A, self.n_clusters, axis=0)
+        self.metrics_ = np.resize(A, (self.n_clusters, *A.shape[1:])) if self.per_cluster else A[0]
 
 
 class MPCKMeans(_LearnedMetric):
@@ -273,8 +273,10 @@ class MPCKMeans(_LearnedMetric):
         chosen by a weighted farthest-first walk, and the others are k-means++ draws. An array makes the one
         start.
     n_init : int, default=5
-        How many starts. The one whose nearest-centre clusters break the fewest links is kept (within
-        chance), the lowest objective deciding among equals.
+        How many starts. Every third one begins with the metric that the must-links suggest, the others with
+        the Euclidean one. The start whose nearest-centre clusters break the fewest links is kept. Among those
+        that are equal within chance, Euclidean ones go first, then the lowest objective decides; without
+        links the objective alone does.
     max_iter : int, default=300
         The most iterations of one start.
     tol : float, default=1e-4

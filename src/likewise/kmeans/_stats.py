@@ -22,20 +22,15 @@ class ClusterStats:
         Weighted sums of the rows.
     second : ndarray of shape (k, d) or (k, d, d), or None
         Weighted sums of the squares, or of the outer squares, where a cluster has its own metric.
-    cost : float
-        The weighted cost of the rows, less the part that is the same for every cluster.
     """
 
     counts: np.ndarray
     sums: np.ndarray
     second: np.ndarray | None
-    cost: float
 
     def __add__(self, other: ClusterStats) -> ClusterStats:
         second = None if self.second is None or other.second is None else self.second + other.second
-        return ClusterStats(
-            self.counts + other.counts, self.sums + other.sums, second, self.cost + other.cost
-        )
+        return ClusterStats(self.counts + other.counts, self.sums + other.sums, second)
 
     @classmethod
     def of(
@@ -45,7 +40,7 @@ class ClusterStats:
         counts = np.bincount(labels, weights=weight, minlength=k)
         if moments is None and len(X) * k <= 1_000_000:  # few rows: one small matrix product
             member = (labels == np.arange(k)[:, None]) * weight
-            return cls(counts, member @ X, None, 0.0)
+            return cls(counts, member @ X, None)
         order = np.argsort(labels, kind="stable")
         edges = np.searchsorted(labels[order], np.arange(k + 1))
         sums = np.zeros((k, X.shape[1]))
@@ -58,7 +53,25 @@ class ClusterStats:
             sums[h] = weighted.sum(axis=0)
             if second is not None:
                 second[h] = (weighted * block).sum(axis=0) if moments == "diagonal" else weighted.T @ block
-        return cls(counts, sums, second, 0.0)
+        return cls(counts, sums, second)
+
+
+def total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric, second: np.ndarray) -> float:
+    """Return the weighted cost of all rows in their clusters, in float64 from what they add up to.
+
+    `second` is the second moment of all rows, which a shared metric needs beside the sums; clusters with
+    metrics of their own have theirs in the statistics.
+    """
+    images = metric.image(centers)[np.arange(len(centers)), 0 if metric.shared else np.arange(len(centers))]
+    moved = -2.0 * (images * stats.sums).sum() + stats.counts @ (images * centers).sum(axis=1)
+    if metric.shared:
+        if metric.diagonal and second.ndim == 2:
+            second = second.diagonal()
+        squares = (second * metric.A[0]).sum()
+    else:
+        assert stats.second is not None
+        squares = (stats.second * metric.A).sum()
+    return float(squares + moved - stats.counts @ np.resize(metric.log_det, len(centers)))
 
 
 def second_moment(X: np.ndarray, weight: np.ndarray, *, diagonal: bool) -> np.ndarray:
@@ -119,23 +132,21 @@ def _block_pass(X, weight, centers, metric, labels, moments):
         A, B, c = (a.astype(X.dtype) for a in (A, B, c))
 
     def linear(rows: slice) -> ClusterStats:
-        sums, counts, cost = np.zeros((len(W), d)), np.zeros(len(W)), np.zeros(1)
-        assign.nearest_linear(X[rows], weight[rows], W, b, labels[rows], sums, counts, cost)
+        sums, counts = np.zeros((len(W), d)), np.zeros(len(W))
+        assign.nearest_linear(X[rows], weight[rows], W, b, labels[rows], sums, counts)
         if moments is not None:  # the metric is about to become one of each cluster
             second = ClusterStats.of(X[rows], labels[rows], weight[rows], k, moments=moments).second
         else:
             second = None
-        return ClusterStats(counts[:k], sums[:k], second, float(cost[0]))
+        return ClusterStats(counts[:k], sums[:k], second)
 
     def diagonal(rows: slice) -> ClusterStats:
-        sums, squares, counts, cost = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k), np.zeros(1)
-        assign.nearest_diagonal(X[rows], weight[rows], A, B, c, labels[rows], sums, squares, counts, cost)
-        return ClusterStats(counts, sums, squares, float(cost[0]))
+        sums, squares, counts = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)
+        assign.nearest_diagonal(X[rows], weight[rows], A, B, c, labels[rows], sums, squares, counts)
+        return ClusterStats(counts, sums, squares)
 
     def full(rows: slice) -> ClusterStats:
-        costs = metric.costs(X[rows], centers)
-        labels[rows] = costs.argmin(axis=1)
-        stats = ClusterStats.of(X[rows], labels[rows], weight[rows], k, moments="full")
-        return ClusterStats(stats.counts, stats.sums, stats.second, float(weight[rows] @ costs.min(axis=1)))
+        labels[rows] = metric.costs(X[rows], centers).argmin(axis=1)
+        return ClusterStats.of(X[rows], labels[rows], weight[rows], k, moments="full")
 
     return {None: linear, "diagonal": diagonal, "full": full}[own]
