@@ -9,8 +9,8 @@ first run makes, and is stopped after 120 seconds.
 import argparse
 import json
 import os
+import pickle
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -90,21 +90,32 @@ def iteration_times(n, n_links, threads, repeats, few=3, many=23):
     return out
 
 
+def memory(what):
+    """Return VmRSS (now) or VmHWM (the most so far) of this process in KiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(what))
+
+
 def memory_of(method, n):
-    """Return the most memory (MiB) that a fit takes beyond X, in a process of its own."""
+    """Return the most memory (MiB) that a fit takes beyond X, in a process of its own that only loads X."""
     code = (
-        "import resource, numpy as np, sys; sys.path.insert(0, sys.argv[1]); import kmeans as b\n"
-        f"X, _, hints = b.rows_and_links({n}, 1000)\n"
-        f"model = b.makers(X[:b.K].copy())[{method!r}](5)\n"
-        "b.fit_seconds(b.makers(X[:b.K].copy())[sys.argv[2]](2), X[:1000], None, b.time.perf_counter)\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "b.fit_seconds(model, X, hints, b.time.perf_counter)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+        "import pickle, sys\nsys.path.insert(0, sys.argv[1])\nimport kmeans as b\n"
+        "make = b.makers(b.np.load(sys.argv[2] + '/start.npy'))[sys.argv[3]]\n"
+        "few = b.np.random.default_rng(0).normal(size=(100, b.D))\n"
+        "b.fit_seconds(make(2), few, None, b.time.perf_counter)\n"
+        "X = b.np.load(sys.argv[2] + '/X.npy')\n"
+        "hints = pickle.load(open(sys.argv[2] + '/hints', 'rb'))\n"
+        "before = b.memory('VmRSS')\n"
+        "b.fit_seconds(make(5), X, hints, b.time.perf_counter)\n"
+        "print(b.memory('VmHWM') - before)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, str(HERE), method],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    X, _, hints = rows_and_links(n, 1000)
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/X.npy", X)
+        np.save(f"{folder}/start.npy", X[:K])
+        Path(folder, "hints").write_bytes(pickle.dumps(hints))
+        command = [sys.executable, "-W", "ignore", "-c", code, str(HERE), folder, method]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(done.stdout.split()[-1]) / 1024
 
 
@@ -295,7 +306,6 @@ def main():
     if "growth" in wanted:
         result["growth"] = growth(args.quick)
         show("Growth, 20 iterations, one thread", result["growth"], ("method", "rows", "links", "cpu"))
-    result["peak_rss_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(result, indent=1))
     console.print(f"wrote {args.out}")

@@ -38,8 +38,7 @@ def _skip(app, what, name, obj, skip, options):
     """Leave out what scikit-learn's base classes bring, which its own pages describe."""
     function = getattr(obj, "fget", None) or getattr(obj, "__func__", obj)
     module = getattr(function, "__module__", None) or ""
-    learned = isinstance(obj, property) and name.endswith("_")  # described among the attributes of the class
-    return True if learned or module.startswith("sklearn.") or name.endswith("_request") else skip
+    return True if module.startswith("sklearn.") or name.endswith("_request") else skip
 
 
 def _keep_formulas(app, what, name, obj, options, lines):

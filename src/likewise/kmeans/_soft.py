@@ -145,7 +145,7 @@ class PCKMeans(_SoftLinks):
         self.cannot_weight = cannot_weight
 
     def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
-        scale = 2.0 * float(weight @ np.square(X, dtype=np.float64).sum(axis=1)) / float(weight.sum())
+        scale = 2.0 * float(second_moment(X, weight, diagonal=True).sum() / weight.sum())
         return Penalty(self.must_weight, self.cannot_weight, alpha=scale, beta=0.0, reach=scale)
 
 
