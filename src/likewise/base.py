@@ -79,16 +79,18 @@ class Progress:
     def __init__(self, estimator: Any, X: Any, n_starts: int) -> None:
         self._estimator = estimator
         self._X = X
+        self._n_begun = 0
         self._fit: Any = None
         self._start: Any = None
         if HAS_CALLBACKS and getattr(estimator, "_skl_callbacks", None):
             self._fit = estimator._init_callback_context(max_subtasks=n_starts)
             self._fit.call_on_fit_task_begin(estimator=estimator, X=X)
 
-    def begin(self, name: str, max_iter: int) -> None:
+    def begin(self, max_iter: int) -> None:
         """One start of the algorithm begins."""
         if self._fit is not None:
-            self._start = self._fit.subcontext(task_name=name, max_subtasks=max_iter)
+            self._start = self._fit.subcontext(task_name=f"start {self._n_begun}", max_subtasks=max_iter)
+            self._n_begun += 1
             self._start.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
 
     def step(self) -> bool:

@@ -19,6 +19,8 @@ from likewise.kmeans._metric import Metric
 from likewise.seeding import extend_seeds, seeds_from_closure
 from likewise.supervision import Closure, Supervision
 
+# How many iterations of each start are made before the promising ones are chosen.
+_TRIAL = 5
 _IS_ARRAY = Rule(
     "an array of shape (n_clusters, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
 )
@@ -132,21 +134,27 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         )
         shift_tol = self.tol * steps.variance
         starts = self._starts(X, weight, hints, closure, middle, rng)
-        progress = Progress(self, X, len(starts))
-        fits = []
-        for number, start in enumerate(starts):
-            progress.begin(f"start {number}", self.max_iter)
-            fits.append(
-                alternate(
-                    steps,
-                    start,
-                    max_iter=self.max_iter,
-                    shift_tol=shift_tol,
-                    cost_tol=self.tol,
-                    progress=progress,
-                )
+        try_first = hinted is not None and "links" in hints.kinds and len(starts) > 2
+        progress = Progress(self, X, len(starts) + 2 * try_first)
+
+        def run(start: Start, max_iter: int) -> Fit:
+            progress.begin(max_iter)
+            fit = alternate(
+                steps,
+                start,
+                max_iter=max_iter,
+                shift_tol=shift_tol,
+                cost_tol=self.tol,
+                learn_by=self.max_iter // 2,
+                progress=progress,
             )
             progress.end()
+            return fit
+
+        if hinted is not None and try_first:
+            tried = [run(start, min(_TRIAL, self.max_iter)) for start in starts]
+            starts = _promising(tried, hinted, hints)
+        fits = [run(start, self.max_iter) for start in starts]
         self._keep(_choose(fits, hinted, hints), middle, hints)
         progress.finish()
         return self
@@ -232,11 +240,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
 
 def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> Fit:
-    """Choose among the starts by how well the clusters explain the hints, then by the objective.
+    """Choose among fits by how well the clusters explain the hints, then by the objective.
 
     The objective alone would not do: all rows enter it and only few are hinted, so clusters that contradict
     the hints, with the hinted rows forced out of their nearest cluster, often have the lowest. So add up the
-    weights of the links that the hinted rows would break if they went to their nearest clusters. Starts
+    weights of the links that the hinted rows would break if they went to their nearest clusters. Fits
     within one standard deviation (the square root of the least sum, at least 1) are taken as equal. Among
     these, starts that began with the plain metric go before the others, so that few hints do not lead far
     from k-means; then the lowest objective wins.
@@ -244,10 +252,20 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
     if hinted is None or "links" not in hints.kinds:
         return min(fits, key=lambda fit: fit.objective)
     broken = np.array([_broken_weight(fit, hinted, hints) for fit in fits])
-    least = broken.min()
-    bound = least + max(1.0, np.sqrt(least))
+    bound = broken.min() + max(1.0, np.sqrt(broken.min()))
     equal = [fit for fit, weight in zip(fits, broken, strict=True) if weight <= bound]
     return min(equal, key=lambda fit: (fit.start.learn, fit.objective))
+
+
+def _promising(tried: list[Fit], hinted: HintedRows, hints: Supervision) -> list[Start]:
+    """Return where to go on after a few iterations: at the best start of either sort.
+
+    Which classes a cluster unites is decided in the first iterations, so little is lost by not finishing
+    the others.
+    """
+    sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
+    best = [_choose(fits, hinted, hints) for fits in sorts if fits]
+    return [Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.labels) for fit in best]
 
 
 def _broken_weight(fit: Fit, hinted: HintedRows, hints: Supervision) -> float:

@@ -111,7 +111,7 @@ class LinkedRows:
             reach = np.full(H, self._penalty.reach or 0.0)
             if self._reach is not None:
                 reach, far = self._reach.farthest(metric)
-            self._known = (metric, (Z, dist, X, Y, Q, reach, far))
+            self._known = (metric, (Z, row_norms(Z, squared=True), dist, X, Y, Q, reach, far))
         return self._known[1]
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
@@ -124,10 +124,10 @@ class LinkedRows:
         """
         from likewise.kernels import icm
 
-        Z, dist, X, Y, Q, reach, _ = self._under(metric)
+        Z, norms, dist, X, Y, Q, reach, _ = self._under(metric)
         if metric.shared:
-            plain = Metric(np.ones((1, Z.shape[1])), metric.log_det)
-            costs = plain.costs(Z, metric.embed(centers))
+            C = metric.embed(centers)
+            costs = norms[:, None] - 2.0 * (Z @ C.T) + (row_norms(C, squared=True) - metric.log_det[0])
         else:
             costs = metric.costs(self.X, centers)
         nearest = costs.argmin(axis=1)

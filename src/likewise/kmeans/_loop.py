@@ -58,12 +58,15 @@ class Learning:
 class Start:
     """Where one start begins. With `learn` the metric is fitted from the first iteration on.
 
-    Without, the given metric is kept until the labels settle for the first time.
+    Without, the given metric is kept until the labels settle for the first time. Where a start goes on after
+    a trial, `done` counts the iterations that were made and `labels` is what they led to.
     """
 
     centers: np.ndarray
     metric: Metric
     learn: bool = False
+    done: int = 0
+    labels: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +203,7 @@ def alternate(
     max_iter: int,
     shift_tol: float,
     cost_tol: float,
+    learn_by: int,
     progress: Progress | None = None,
 ) -> Fit:
     """Alternate the two steps from the given start until the labels settle.
@@ -207,20 +211,21 @@ def alternate(
     Fitting the metric may raise the objective, so the best state since the metric was first fitted is
     returned. Besides unchanged labels, this ends a fit: centres that together move by less than `shift_tol`
     (squared) while the metric is fixed, or an objective that changes by less than `cost_tol` of itself while
-    the metric is fitted.
+    the metric is fitted. In iteration `learn_by` the metric is fitted even if the labels never settled.
     """
     centers, metric = start.centers, start.metric
     learn = start.learn and steps.learning is not None
     best: Fit | None = None
-    previous = None
+    previous = start.labels
     stale = 0
     near = False
     last_objective = np.inf
-    for n_iter in range(1, max_iter + 1):
+    for n_iter in range(start.done + 1, max_iter + 1):
         labels, stats, objective, nearest = steps.assign(centers, metric, previous)
         here = Fit(labels, centers, metric, objective, nearest, n_iter, True, start)
         stop = progress.step() if progress is not None else False
-        settled = near or (previous is not None and np.array_equal(labels, previous))
+        same = previous is not None and np.array_equal(labels, previous)
+        settled = near or (same and n_iter > start.done + 1)  # a trial's labels are those of its centres
         settled = settled or (learn and abs(objective - last_objective) <= cost_tol * abs(objective))
         last_objective = objective
         final = learn or steps.learning is None
@@ -232,7 +237,7 @@ def alternate(
             return replace(here if steps.learning is None else best or here, n_iter=n_iter - near)
         if stop or (learn and stale >= _PATIENCE):
             return replace(best or here, n_iter=n_iter)
-        learn = steps.learning is not None and (learn or settled or n_iter >= max_iter // 2)
+        learn = steps.learning is not None and (learn or settled or n_iter >= learn_by)
         moved, metric = steps.update(labels, stats, centers, metric, learn)
         near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
         centers, previous = moved, labels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.metrics import euclidean_distances
+from sklearn.utils.extmath import row_norms
 
 from likewise._threads import row_blocks
 from likewise.kmeans._metric import Metric
@@ -45,7 +45,9 @@ class Reach:
         reach, difference = [], []
         stated = metric.lengths(self._pairs) if len(self._pairs) else None
         for h in range(len(metric.A)):
-            squared = euclidean_distances(metric.embed(self._points, h), squared=True)
+            Z = metric.embed(self._points, h)
+            norms = row_norms(Z, squared=True)
+            squared = norms[:, None] + norms - 2.0 * (Z @ Z.T)
             u, v = np.unravel_index(int(squared.argmax()), squared.shape)
             best, vector = squared[u, v], self._points[u] - self._points[v]
             if stated is not None and stated[:, h].max() > best:

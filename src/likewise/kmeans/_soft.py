@@ -78,8 +78,8 @@ class PCKMeans(_SoftLinks):
         chosen by a weighted farthest-first walk, and the others are k-means++ draws. An array makes the one
         start.
     n_init : int, default=5
-        How many starts. The one whose nearest-centre clusters break the fewest links is kept. Among those
-        that are equal within chance it is the one with the lowest objective.
+        How many starts. After a few iterations the one whose nearest-centre clusters break the fewest links,
+        and among equals the one with the lowest objective, is finished; without links all are.
     max_iter : int, default=300
         The most iterations of one start.
     tol : float, default=1e-4
@@ -274,9 +274,9 @@ class MPCKMeans(_LearnedMetric):
         start.
     n_init : int, default=5
         How many starts. Every third one begins with the metric that the must-links suggest, the others with
-        the Euclidean one. The start whose nearest-centre clusters break the fewest links is kept. Among those
-        that are equal within chance, Euclidean ones go first, then the lowest objective decides; without
-        links the objective alone does.
+        the Euclidean one. After a few iterations the start of either sort whose nearest-centre clusters break
+        the fewest links is finished. Of these two the Euclidean one is kept unless it breaks clearly more
+        links. Without links all starts are finished and the lowest objective wins.
     max_iter : int, default=300
         The most iterations of one start.
     tol : float, default=1e-4
