@@ -1,0 +1,304 @@
+"""Redo the ablations of Bilenko, Basu & Mooney (2004): pairwise F against the number of links.
+
+Run with ``python reproductions/mpck_means/run.py``; ``--quick`` takes seconds, ``--help`` tells the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from sklearn.cluster import KMeans
+from sklearn.model_selection import KFold
+
+import likewise
+from likewise import MKMeans, MPCKMeans, PCKMeans
+from likewise.datasets import load
+from likewise.evaluation import pairwise_f
+from likewise.exceptions import DatasetNotFoundError
+from likewise.supervision import sample_links
+
+HERE = Path(__file__).parent
+DATA = ("iris", "wine", "protein", "ionosphere", "digits389", "letters_ijl")
+LINKS = (0, 25, 50, 100, 200, 300, 400, 500)
+N_FOLDS = 5
+STARTS = PCKMeans().n_init  # K-Means makes as many as the others
+SHOWN = 200  # the number of links of the table
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run."""
+
+    data: tuple[str, ...] = DATA
+    links: tuple[int, ...] = LINKS
+    n_seeds: int = 10
+    n_folds: int = N_FOLDS  # how many of the five folds are held out in turn
+    jobs: int = 1
+
+
+QUICK = Plan(data=("iris", "wine"), links=(0, 50, 200), n_seeds=2, n_folds=2)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A curve: what it is called, how it is drawn, and the estimator for k clusters and a seed."""
+
+    label: str
+    make: Callable[[int, int], Any]
+    color: str  # of Okabe and Ito's palette, which people with any kind of colour vision can tell apart
+    marker: str
+    line: Any = "-"
+
+
+METHODS = {
+    "kmeans": Method("K-Means", lambda k, s: KMeans(k, n_init=STARTS, random_state=s), "#000000", "x", ":"),
+    "pck": Method("PCK-Means: links only", lambda k, s: PCKMeans(k, random_state=s), "#E69F00", "s", "--"),
+    "mk": Method(
+        "MK-Means: metric only, diagonal",
+        lambda k, s: MKMeans(k, metric="diagonal", random_state=s),
+        "#56B4E9",
+        "^",
+        "--",
+    ),
+    "mpck_diagonal": Method(
+        "MPCK-Means: both, diagonal",
+        lambda k, s: MPCKMeans(k, metric="diagonal", random_state=s),
+        "#0072B2",
+        "o",
+    ),
+    "mpck_full": Method(
+        "MPCK-Means: both, full, one per cluster",
+        lambda k, s: MPCKMeans(k, metric="full", per_cluster=True, random_state=s),
+        "#D55E00",
+        "D",
+    ),
+    "mpck_shared": Method(
+        "MPCK-Means: both, full, shared (our default)",
+        lambda k, s: MPCKMeans(k, random_state=s),
+        "#009E73",
+        "v",
+        "-.",
+    ),
+}
+
+# ---------------------------------------------------------------------- measuring
+
+
+def link_counts(y: np.ndarray, wanted: tuple[int, ...]) -> list[int]:
+    """Return the numbers of links to draw: those wanted, capped at the pairs of a training part."""
+    n = len(y) - -(-len(y) // N_FOLDS)
+    return sorted({min(count, n * (n - 1) // 2) for count in wanted})
+
+
+def run_seed(X: np.ndarray, y: np.ndarray, seed: int, counts: list[int], n_folds: int) -> np.ndarray:
+    """Return pairwise F of each method, number of links and fold: the rows held out, all rows clustered.
+
+    The links of a fold are drawn among the other four fifths. K-Means, and any method without links, does
+    not depend on the fold and is fitted once.
+    """
+    k = len(np.unique(y))
+    folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(X))[:n_folds]
+    found = np.empty((len(METHODS), len(counts), len(folds)))
+    for m, (name, method) in enumerate(METHODS.items()):
+        bare = method.make(k, seed).fit(X).labels_
+        for c, count in enumerate(counts):
+            for f, (train, held_out) in enumerate(folds):
+                labels = bare
+                if count and name != "kmeans":
+                    drawn = np.random.SeedSequence([seed, f, count]).generate_state(1)[0]
+                    hints = sample_links(y, count, rows=train, random_state=int(drawn))
+                    labels = method.make(k, seed).fit(X, supervision=hints).labels_
+                found[m, c, f] = pairwise_f(y[held_out], labels[held_out])
+    return found
+
+
+def summary(found: list[np.ndarray]) -> dict[str, dict[str, list[float]]]:
+    """Return means and standard errors by method; the folds of a seed are averaged, the seeds compared."""
+    by_seed = np.stack(found).mean(axis=3)
+    means = by_seed.mean(axis=0)
+    errors = by_seed.std(axis=0, ddof=1) / np.sqrt(len(by_seed)) if len(by_seed) > 1 else np.zeros_like(means)
+    return {
+        name: {"mean": means[m].round(4).tolist(), "standard_error": errors[m].round(4).tolist()}
+        for m, name in enumerate(METHODS)
+    }
+
+
+def measure(plan: Plan, console: Console) -> dict[str, Any]:
+    """Run every data set and return the results, as they are written to the JSON file."""
+    data: dict[str, Any] = {}
+    skipped: dict[str, str] = {}
+    with _progress(console) as progress:
+        for name in plan.data:
+            try:
+                loaded = load(name)
+            except DatasetNotFoundError as error:
+                skipped[name] = str(error)
+                console.print(f"[yellow]skipped[/] {name}: {error}", highlight=False)
+                continue
+            X, y = loaded.X, np.unique(loaded.y, return_inverse=True)[1]
+            counts = link_counts(y, plan.links)
+            began = time.perf_counter()
+            task = progress.add_task(name, total=plan.n_seeds)
+            found = []
+            for result in _seeds(X, y, counts, plan):
+                found.append(result)
+                progress.advance(task)
+            data[name] = {
+                "n_samples": len(X),
+                "n_features": X.shape[1],
+                "n_clusters": len(np.unique(y)),
+                "seconds": round(time.perf_counter() - began, 1),
+                "links": counts,
+                "curves": summary(found),
+            }
+    return {
+        "paper": "Bilenko, Basu & Mooney (2004), Integrating constraints and metric learning in "
+        "semi-supervised clustering, ICML",
+        "measure": "pairwise F on held-out rows; links among the other rows; all rows clustered; raw columns",
+        "version": likewise.__version__,
+        "date": datetime.date.today().isoformat(),
+        "n_seeds": plan.n_seeds,
+        "n_folds": plan.n_folds,
+        "methods": {name: method.label for name, method in METHODS.items()},
+        "data": data,
+        "skipped": skipped,
+    }
+
+
+def _seeds(X: np.ndarray, y: np.ndarray, counts: list[int], plan: Plan) -> Iterator[np.ndarray]:
+    """Yield the results of the seeds in their order, whatever the number of processes."""
+    calls = [(X, y, seed, counts, plan.n_folds) for seed in range(plan.n_seeds)]
+    if plan.jobs == 1:
+        yield from (run_seed(*call) for call in calls)
+        return
+    pool = joblib.Parallel(n_jobs=plan.jobs, return_as="generator")
+    yield from pool(joblib.delayed(run_seed)(*call) for call in calls)
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description:12}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("seeds"),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+# ---------------------------------------------------------------------- showing
+
+
+def table(results: dict[str, Any]) -> Table:
+    """Return pairwise F at 200 links, or at the most links that there are below."""
+    out = Table(title=f"pairwise F on held-out rows at {SHOWN} links, mean ± standard error")
+    out.add_column("data", no_wrap=True)
+    for heading in ("K-Means", "PCK", "MK", "MPCK diagonal", "MPCK full, own", "MPCK full, shared"):
+        out.add_column(heading)
+    for name, found in results["data"].items():
+        at = max(i for i, count in enumerate(found["links"]) if count <= SHOWN)
+        curves = found["curves"].values()
+        out.add_row(name, *(f"{c['mean'][at]:.3f} ±{c['standard_error'][at]:.3f}" for c in curves))
+    return out
+
+
+def draw(name: str, results: dict[str, Any], path: Path) -> None:
+    """Draw the curves of one data set, with error bars of one standard error."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    found = results["data"][name]
+    figure = Figure(figsize=(7.2, 5.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    ax = figure.subplots()
+    for key, method in METHODS.items():
+        curve = found["curves"][key]
+        ax.errorbar(
+            found["links"],
+            curve["mean"],
+            yerr=curve["standard_error"],
+            label=method.label,
+            color=method.color,
+            marker=method.marker,
+            linestyle=method.line,
+            markersize=5,
+            linewidth=1.6,
+            elinewidth=1.0,
+            capsize=2.5,
+        )
+    ax.set_title(
+        f"{name}: {found['n_samples']} rows, {found['n_features']} columns, {found['n_clusters']} classes\n"
+        f"mean and standard error of {results['n_seeds']} seeds, {results['n_folds']} folds each",
+        fontsize=11,
+    )
+    ax.set_xlabel("number of links")
+    ax.set_ylabel("pairwise F on held-out rows")
+    ax.grid(alpha=0.3, linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    figure.savefig(path, dpi=100)
+
+
+def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> None:
+    """Write the JSON file and a figure for each data set."""
+    figures.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(results, indent=1, ensure_ascii=False)
+    (folder / file).write_text(text + "\n", encoding="utf-8")
+    for name in results["data"]:
+        draw(name, results, figures / f"{name}.png")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    return number
+
+
+def main(args: list[str] | None = None) -> int:
+    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument(
+        "--quick", action="store_true", help="iris and wine, 2 seeds, 3 numbers of links: some seconds"
+    )
+    parser.add_argument("--data", nargs="+", choices=DATA, metavar="NAME", help=f"any of {', '.join(DATA)}")
+    parser.add_argument("--seeds", type=_positive, help="how many seeds (default 10)")
+    parser.add_argument(
+        "--out", type=Path, default=HERE / "out", help="where results.json and the figures go"
+    )
+    parser.add_argument("--jobs", type=_positive, default=1, help="how many processes (default 1)")
+    parser.add_argument(
+        "--record", action="store_true", help="also replace expected.json and figures/ beside this file"
+    )
+    given = parser.parse_args(args)
+    plan = QUICK if given.quick else Plan()
+    chosen = {"data": given.data and tuple(given.data), "n_seeds": given.seeds, "jobs": given.jobs}
+    plan = replace(plan, **{name: value for name, value in chosen.items() if value})
+    console = Console()
+    results = measure(plan, console)
+    if not results["data"]:
+        console.print("No data set could be had; nothing was written.")
+        return 1
+    console.print(table(results))
+    write(results, given.out, given.out, "results.json")
+    console.print(f"Wrote results.json and {len(results['data'])} figure(s) to {given.out}", highlight=False)
+    if given.record:
+        write(results, HERE, HERE / "figures", "expected.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
