@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from likewise.supervision import Closure, Supervision
 MetricKind = Literal["full", "diagonal"]
 
 
-class _SoftLinks(KMeansFamily):
+class _SoftLinks(KMeansFamily, ABC):
     """Members that weigh links against distances; contradictions are weighed too, with a warning."""
 
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
@@ -41,8 +42,9 @@ class _SoftLinks(KMeansFamily):
             )
         return closure
 
+    @abstractmethod
     def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
-        raise NotImplementedError
+        """Return what a broken link costs."""
 
     def _hinted_rows(
         self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
