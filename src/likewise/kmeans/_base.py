@@ -69,9 +69,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return the rows that hints hold in place, or None."""
         return None
 
-    def _learning(self, hinted: HintedRows | None) -> Learning | None:
-        """Return how a metric is learned, or None."""
-        return None
+    def _parts(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+    ) -> tuple[HintedRows | None, Learning | None]:
+        """Return the rows that hints hold in place, and how a metric is learned, either or both None."""
+        return self._hinted_rows(X, weight, hints, closure, rng), None
 
     def _suggested_metric(self, X: np.ndarray, weight: np.ndarray, closure: Closure) -> Metric | None:
         """Return the metric that the must-links suggest, where one is learned."""
@@ -122,14 +124,14 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
         middle = np.average(X, axis=0, weights=weight).astype(X.dtype)
         X = X - middle  # distances lose fewer digits around the origin
-        hinted = self._hinted_rows(X, weight, hints, closure, rng)
+        hinted, learning = self._parts(X, weight, hints, closure, rng)
         work = X.size * self.n_clusters
         steps = Steps(
             X,
             weight,
             self.n_clusters,
             hinted=hinted,
-            learning=self._learning(hinted),
+            learning=learning,
             threads=n_threads(work, self.n_jobs),
         )
         shift_tol = self.tol * steps.variance

@@ -11,7 +11,7 @@ from likewise.base import Rule, choice, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import LinkedRows, Penalty
-from likewise.kmeans._loop import Fit, HintedRows, Learning
+from likewise.kmeans._loop import Fit, Learning
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._stats import second_moment
 from likewise.supervision import Closure, Supervision
@@ -195,9 +195,11 @@ class _LearnedMetric(_SoftLinks):
     def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
         return Penalty(self.must_weight, self.cannot_weight, alpha=0.0, beta=1.0, reach=None)
 
-    def _learning(self, hinted: HintedRows | None) -> Learning:
-        links = hinted if isinstance(hinted, LinkedRows) else None
-        return Learning(self.metric == "diagonal", self.per_cluster, self.regularization, links)
+    def _parts(
+        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+    ) -> tuple[LinkedRows | None, Learning]:
+        linked = self._hinted_rows(X, weight, hints, closure, rng)
+        return linked, Learning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
 
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return 2  # one with each metric to begin with
@@ -351,11 +353,7 @@ class MKMeans(_LearnedMetric):
     def _suggested_metric(self, X: np.ndarray, weight: np.ndarray, closure: Closure) -> Metric:
         return super()._suggested_metric(X, weight, Supervision.none(len(X)).closure())
 
-    def _hinted_rows(
+    def _parts(
         self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> None:
-        self._links = super()._hinted_rows(X, weight, hints, closure, rng)
-
-    def _learning(self, hinted: HintedRows | None) -> Learning:
-        links = self.__dict__.pop("_links")
-        return super()._learning(links)
+    ) -> tuple[None, Learning]:
+        return None, super()._parts(X, weight, hints, closure, rng)[1]
