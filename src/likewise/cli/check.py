@@ -26,6 +26,7 @@ SHOWN = 10
     help="Also check that so many may do, and how far the links tell more than k-means.",
 )
 @table_options
+@click.option("--truth", metavar="COLUMN", help="A column of true classes: no feature.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
 def command(
     hints: str,
@@ -37,6 +38,7 @@ def command(
     no_header: bool,
     encoding: str,
     hints_encoding: str,
+    truth: str | None,
     as_json: bool,
 ) -> None:
     """Look through a file of hints before using it.
@@ -56,7 +58,7 @@ def command(
     from likewise.cli._tables import ids_of, table_of
     from likewise.exceptions import FileFormatError
 
-    columns = columns_of(id_column, features, drop)
+    columns = columns_of(id_column, features, drop, truth)
     with gathered_warnings() as notes:
         raw = read_raw(data, header=not no_header, encoding=encoding)
         columns.check(raw)

@@ -53,7 +53,7 @@ PICTURES = (".png", ".svg", ".pdf")
 @click.option("--per-cluster", is_flag=True, help="Learn a metric for each cluster.")
 @click.option("--n-init", type=click.IntRange(min=1), help="Starts, of which the best counts.")
 @click.option("--max-iter", type=click.IntRange(min=1), help="The most iterations of one start.")
-@click.option("--as-links", is_flag=True, help="Say labels, triplets and bags with links first.")
+@click.option("--as-links", is_flag=True, help="Turn labels, triplets and bags into links first.")
 @table_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
 @click.option("--truth", metavar="COLUMN", help="A column of true classes: no feature, but scored against.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from likewise.cli._output import Command, Outputs, console, gathered_warnings, p
 from likewise.exceptions import MissingDependencyError
 
 if TYPE_CHECKING:
-    from likewise.supervision import Supervision
+    from likewise.supervision import RowIds, Supervision
 
 BUDGETS = (0, 2, 5, 10, 20, 40)
 N_DRAWS = 20  # a single draw of a few hints says little: which they are decides
@@ -68,7 +70,7 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
     from likewise.cli._write import write_table
     from likewise.datasets import make_two_views
     from likewise.kmeans import MPCKMeans
-    from likewise.supervision import RowIds, write_hints
+    from likewise.supervision import RowIds
 
     folder = Path(out_dir)
     toy = make_two_views(random_state=seed)
@@ -95,7 +97,7 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
     labels = labels_table(ids, found)
     with Outputs() as outputs:
         outputs.add(str(folder / "data.csv"), lambda part: write_table(part, data))
-        outputs.add(str(folder / "hints.csv"), lambda part: write_hints(part, hints, ids, format="csv"))
+        outputs.add(str(folder / "hints.csv"), lambda part: write_table(part, _as_links(hints, ids)))
         outputs.add(str(folder / "labels.csv"), lambda part: write_table(part, labels))
         if picture is not None:
             outputs.add(str(folder / "clusters.png"), picture.save)
@@ -124,11 +126,28 @@ def growing_hints(y: Any, seed: int) -> list[Supervision]:
 
 def next_command(folder: Path, drawn: bool) -> str:
     """Return a command that does the last round again from the files."""
-    words = ["likewise", "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
+    words = [_own_name(), "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
     words += ["--truth", "group", "--hints", str(folder / "hints.csv")]
     words += ["--out", str(folder / "labels.csv")]
     words += ["--plot", str(folder / "clusters.png")] if drawn else []
     return shlex.join(words)
+
+
+def _own_name() -> str:
+    """Return what to type to run this program: its path, if its plain name would not find it."""
+    return "likewise" if shutil.which("likewise") or not Path(sys.argv[0]).exists() else sys.argv[0]
+
+
+def _as_links(hints: Supervision, ids: RowIds) -> dict[str, list[str]]:
+    """Return the links in the layout that is easiest to change by hand: a, b, link."""
+    names = list(ids)
+    pairs = [(i, j, "must") for i, j in hints.must.tolist()]
+    pairs += [(i, j, "cannot") for i, j in hints.cannot.tolist()]
+    return {
+        "a": [names[i] for i, _, _ in pairs],
+        "b": [names[j] for _, j, _ in pairs],
+        "link": [kind for _, _, kind in pairs],
+    }
 
 
 def _round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) -> Round:
@@ -188,6 +207,6 @@ def _tell(rounds: list[Round], folder: Path, drawn: bool, notes: list[str]) -> N
     for note in notes:
         stdout.print(f"note: {note}", style="yellow")
     names = ["data.csv", "hints.csv", "labels.csv", *(["clusters.png"] if drawn else [])]
-    stdout.print(f"wrote {', '.join(names)} to {folder}\n")
+    stdout.print(f"wrote {', '.join(names)} to {folder} (another demo overwrites them)\n")
     stdout.print("next, cluster the same file yourself, then change hints.csv and try again:")
     stdout.print(f"  {next_command(folder, drawn)}", style="bold")
