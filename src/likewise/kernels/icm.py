@@ -122,13 +122,12 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
     costs = np.empty(k)
     total = np.empty(k)
     old = np.empty(m, dtype=np.int64)
-    due = np.empty(m, dtype=np.bool_)
+    due = np.ones(m, dtype=np.bool_)  # rows whose surroundings changed since they were last looked at
     energy = before = after = 0.0
     best = 0
     for turn in range(max_rounds):
         component_moved = False
         settled = False
-        due[:] = True
         for segment in range(max_sweeps + 3 * n_components):
             phase = SWEEP
             rows = order
@@ -222,6 +221,10 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
                 if after < before - 1e-10 * (abs(after) + abs(before)):
                     energy += after - before
                     component_moved = True
+                    for t in range(first, last):
+                        due[rows[t]] = True
+                        for u in range(p.indptr[rows[t]], p.indptr[rows[t] + 1]):
+                            due[p.partner[u]] = True
                     continue
                 for t in range(first, last):
                     i = rows[t]
