@@ -8,7 +8,7 @@ import numpy as np
 
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._links import AFRESH, Placed, adjacency, descend, margins
+from likewise.kmeans._links import AFRESH, Placed, adjacency, descend, groups_of_rows, margins
 from likewise.kmeans._metric import Metric
 from likewise.supervision import Closure, Supervision
 
@@ -35,11 +35,7 @@ class ApartComponents:
         self._edges = np.searchsorted(names, closure.cannot)
         self._groups = [np.searchsorted(names, group) for group in closure.cannot_groups]
         self._indptr, self._partner, self._edge = adjacency(self._edges, self._n)
-        members = np.concatenate(self._groups) if self._groups else np.empty(0, dtype=np.int64)
-        groups = np.repeat(np.arange(len(self._groups)), [len(g) for g in self._groups]).astype(np.int64)
-        order = np.argsort(members, kind="stable")
-        self._group_ptr = np.searchsorted(members[order], np.arange(self._n + 1))
-        self._group_of = groups[order]
+        self._group_ptr, self._group_of = groups_of_rows(self._groups, self._n)
         self._k = k
         for group in self._groups:
             if len(group) > k:

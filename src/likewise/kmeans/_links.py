@@ -71,7 +71,11 @@ class LinkedRows:
         self._indptr, self._partner, self._edge = adjacency(self._ends, len(self.rows))
         self._set_groups(links.must_groups, links.cannot_groups, place)
         self._component = closure.component[self.rows]
-        self._components = _members(self._component)
+        parts = [place[rows] for rows in closure.components(min_size=2)]
+        self._components = (
+            np.cumsum([0, *map(len, parts)], dtype=np.int64),
+            np.concatenate([np.empty(0, dtype=np.int64), *parts]),
+        )
         self._order = rng.permutation(len(self.rows))
         self._reach = None
         if penalty.reach is None and (self._is_cannot.any() or self._group_is_cannot.any()):
@@ -85,12 +89,7 @@ class LinkedRows:
         self._group_weight = np.concatenate(
             [self._penalty.must_weight * must.weights, self._penalty.cannot_weight * cannot.weights]
         )
-        sizes = [len(rows) for rows in self._groups]
-        member = np.concatenate(self._groups) if sizes else np.empty(0, dtype=np.int64)
-        group = np.repeat(np.arange(len(sizes)), sizes).astype(np.int64)
-        order = np.argsort(member, kind="stable")
-        self._group_ptr = np.searchsorted(member[order], np.arange(len(self.rows) + 1))
-        self._group_of = group[order]
+        self._group_ptr, self._group_of = groups_of_rows(self._groups, len(self.rows))
 
     def _under(self, metric: Metric) -> tuple[np.ndarray, ...]:
         """Return what follows from a metric alone, computed once for each metric."""
@@ -214,14 +213,12 @@ def adjacency(ends: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     return indptr, there[order], np.tile(np.arange(len(ends)), 2)[order]
 
 
-def _members(component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of each component of two rows or more, one component after the other."""
-    order = np.argsort(component, kind="stable")
-    _, first, counts = np.unique(component[order], return_index=True, return_counts=True)
-    big = counts >= 2
-    parts = [order[a : a + n] for a, n in zip(first[big], counts[big], strict=True)]
-    indptr = np.concatenate([[0], np.cumsum(counts[big])]).astype(np.int64)
-    return indptr, np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+def groups_of_rows(groups: list[np.ndarray], m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the groups of each of m rows: those of row i are ``group[indptr[i]:indptr[i + 1]]``."""
+    member = np.concatenate([np.empty(0, dtype=np.int64), *groups])
+    group = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups]).astype(np.int64)
+    order = np.argsort(member, kind="stable")
+    return np.searchsorted(member[order], np.arange(m + 1)), group[order]
 
 
 def _square(rows: np.ndarray, ndim: int, weight: np.ndarray | float = 1.0) -> np.ndarray:
