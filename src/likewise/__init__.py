@@ -17,25 +17,36 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from likewise.kmeans import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans
+    from likewise.mixture import (
+        EquivalenceGaussianMixture,
+        PairwiseGaussianMixture,
+        PosteriorConstrainedGaussianMixture,
+    )
     from likewise.supervision import Supervision
 
 _HOME = {
     "COPKMeans": "kmeans",
     "ConstrainedKMeans": "kmeans",
+    "EquivalenceGaussianMixture": "mixture",
     "MKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
+    "PairwiseGaussianMixture": "mixture",
+    "PosteriorConstrainedGaussianMixture": "mixture",
     "SeededKMeans": "kmeans",
     "Supervision": "supervision",
 }
-_ROOMS = ("datasets", "evaluation", "exceptions", "kmeans", "plotting", "supervision", "testing")
+_ROOMS = ("datasets", "evaluation", "exceptions", "kmeans", "mixture", "plotting", "supervision", "testing")
 
 __all__ = [
     "COPKMeans",
     "ConstrainedKMeans",
+    "EquivalenceGaussianMixture",
     "MKMeans",
     "MPCKMeans",
     "PCKMeans",
+    "PairwiseGaussianMixture",
+    "PosteriorConstrainedGaussianMixture",
     "SeededKMeans",
     "Supervision",
 ]

@@ -15,8 +15,13 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from likewise._compat import HAS_CALLBACKS, CallbackSupportMixin
-from likewise.exceptions import InfeasibleSupervisionError, SupervisionError, UnsupportedSupervisionError
-from likewise.supervision import Supervision
+from likewise.exceptions import (
+    InconsistentSupervisionWarning,
+    InfeasibleSupervisionError,
+    SupervisionError,
+    UnsupportedSupervisionError,
+)
+from likewise.supervision import Closure, Supervision
 
 
 @dataclass(frozen=True)
@@ -177,6 +182,22 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 f"with hints.only({', '.join(map(repr, sorted(self._honours)))}){convert}."
             )
         return supervision
+
+    def _soft_closure(
+        self, hints: Supervision, what_then: str = "All are weighed against one another."
+    ) -> Closure:
+        """Return the closure of the links; warn of contradictions, for a method that can go on with them."""
+        closure = hints.closure(on_conflict="keep")
+        if len(closure.conflicts):
+            i, j = closure.conflicts[0]
+            warn_caller(
+                f"{type(self).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
+                f"the first between rows {i} and {j}, which are joined through "
+                f"{' – '.join(map(str, closure.path(int(i), int(j))))}. {what_then} "
+                "hints.without_conflicts() lets the must-links win.",
+                InconsistentSupervisionWarning,
+            )
+        return closure
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
-from likewise.supervision import Closure
+from likewise.supervision import Closure, Groups, Supervision
 
-__all__ = ["component_centroids", "extend_seeds", "farthest_first", "seeds_from_closure"]
+__all__ = ["component_centroids", "extend_seeds", "farthest_first", "hinted_space", "seeds_from_closure"]
 
 
 def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -73,3 +74,27 @@ def seeds_from_closure(
     if len(centroids) >= k:
         return farthest_first(centroids, total, k)
     return extend_seeds(X, centroids, k, weight, rng)
+
+
+def hinted_space(X: np.ndarray, hints: Supervision) -> np.ndarray:
+    """Return the rows in a linear space in which the links look natural; a start may be drawn there.
+
+    Directions in which cannot-linked rows lie apart and must-linked ones do not are stretched. With B the
+    scatter of must-linked differences and A that of cannot-linked ones, each pulled towards the scatter of
+    all rows by as many more links as there are features, rows are whitened by B and then each principal
+    direction of A is stretched by its variance there. Links of groups count as the stars that join them.
+    """
+    d = X.shape[1]
+    everything = np.atleast_2d(np.cov(X, rowvar=False, dtype=np.float64, bias=True)) * 2
+    everything[np.diag_indices(d)] += 1e-6 * max(float(np.trace(everything)) / d, 1e-300)
+
+    def scatter(pairs: np.ndarray, groups: Groups) -> np.ndarray:
+        ends = np.concatenate([pairs, groups.star_edges()])
+        steps = np.subtract(X[ends[:, 0]], X[ends[:, 1]], dtype=np.float64)
+        found: np.ndarray = (steps.T @ steps + d * everything) / (len(steps) + d)
+        return found
+
+    must = scatter(hints.must, hints.must_groups)
+    cannot = scatter(hints.cannot, hints.cannot_groups)
+    values, directions = eigh(cannot, must)  # directions' must directions = I
+    return np.asarray((X @ directions) * values, dtype=X.dtype)

@@ -14,6 +14,7 @@ from likewise._compat import with_callbacks
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import link_satisfaction
+from likewise.evaluation._satisfaction import broken_weight, equally_good
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
 from likewise.kmeans._metric import Metric
 from likewise.seeding import extend_seeds, seeds_from_closure
@@ -253,10 +254,15 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
     """
     if hinted is None or "links" not in hints.kinds:
         return min(fits, key=lambda fit: fit.objective)
-    broken = np.array([_broken_weight(fit, hinted, hints) for fit in fits])
-    bound = broken.min() + max(1.0, np.sqrt(broken.min()))
-    equal = [fit for fit, weight in zip(fits, broken, strict=True) if weight <= bound]
+    equal = [fits[at] for at in equally_good([_broken(fit, hinted, hints) for fit in fits])]
     return min(equal, key=lambda fit: (fit.start.learn, fit.objective))
+
+
+def _broken(fit: Fit, hinted: HintedRows, hints: Supervision) -> float:
+    """Return the weight of the links that the hinted rows would break in their nearest clusters."""
+    labels = fit.labels.copy()
+    labels[hinted.rows] = fit.nearest
+    return broken_weight(labels, hints)
 
 
 def _promising(tried: list[Fit], hinted: HintedRows, hints: Supervision) -> list[Start]:
@@ -268,21 +274,3 @@ def _promising(tried: list[Fit], hinted: HintedRows, hints: Supervision) -> list
     sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
     best = [_choose(fits, hinted, hints) for fits in sorts if fits]
     return [Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.labels) for fit in best]
-
-
-def _broken_weight(fit: Fit, hinted: HintedRows, hints: Supervision) -> float:
-    """Return the weight of the links that the hinted rows would break in their nearest clusters."""
-    labels = fit.labels.copy()
-    labels[hinted.rows] = fit.nearest
-    total = 0.0
-    for pairs, weights, wrong in (
-        (hints.must, hints.must_weights, np.not_equal),
-        (hints.cannot, hints.cannot_weights, np.equal),
-    ):
-        total += float(weights[wrong(labels[pairs[:, 0]], labels[pairs[:, 1]])].sum())
-    for groups, is_must in ((hints.must_groups, True), (hints.cannot_groups, False)):
-        for rows, weight in zip(groups, groups.weights, strict=True):
-            sizes = np.unique(labels[rows], return_counts=True)[1]
-            together = (sizes * (sizes - 1)).sum() / 2
-            total += weight * (len(rows) * (len(rows) - 1) / 2 - together if is_must else together)
-    return total

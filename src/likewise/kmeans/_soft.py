@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from likewise.base import Rule, choice, real, warn_caller
-from likewise.exceptions import InconsistentSupervisionWarning
+from likewise.base import Rule, choice, real
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import LinkedRows, Penalty
 from likewise.kmeans._loop import Fit, Learning
@@ -30,17 +29,7 @@ class _SoftLinks(KMeansFamily, ABC):
     }
 
     def _closure(self, hints: Supervision) -> Closure:
-        closure = hints.closure(on_conflict="keep")
-        if len(closure.conflicts):
-            i, j = closure.conflicts[0]
-            warn_caller(
-                f"{type(self).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
-                f"the first between rows {i} and {j}, which are joined through "
-                f"{' – '.join(map(str, closure.path(int(i), int(j))))}. All are weighed against one another. "
-                "hints.without_conflicts() lets the must-links win.",
-                InconsistentSupervisionWarning,
-            )
-        return closure
+        return self._soft_closure(hints)
 
     @abstractmethod
     def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:

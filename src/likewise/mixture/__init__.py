@@ -1,0 +1,11 @@
+"""Gaussian mixtures that follow links: in the model itself, as a network, or on the posteriors."""
+
+from likewise.mixture._equivalence import EquivalenceGaussianMixture
+from likewise.mixture._pairwise import PairwiseGaussianMixture
+from likewise.mixture._posterior import PosteriorConstrainedGaussianMixture
+
+__all__ = [
+    "EquivalenceGaussianMixture",
+    "PairwiseGaussianMixture",
+    "PosteriorConstrainedGaussianMixture",
+]

@@ -1,0 +1,252 @@
+"""Gaussian components: their densities over blocks of rows, and their maximum-likelihood update.
+
+Rows are handed over already centred at the middle of the data. Each kind of covariance has one class with
+the same three methods; a block returns sums that add, so blocks can be merged in any grouping.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+CovarianceType = Literal["full", "tied", "diag", "spherical"]
+COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
+
+_LOG_2PI = float(np.log(2 * np.pi))
+# Components with less mass than this keep their place: a mean of next to nothing is noise.
+_EMPTY = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over rows, weighted by responsibilities; ``+`` merges two sets of rows.
+
+    `second` is (C, d, d) for full covariances, (d, d) for a tied one and (C, d) for the others.
+    """
+
+    counts: np.ndarray
+    sums: np.ndarray
+    second: np.ndarray
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.counts + other.counts, self.sums + other.sums, self.second + other.second)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """C components: means (C, d), covariances in the kind's own shape, and their factors."""
+
+    kind: Covariances
+    means: np.ndarray
+    covariances: np.ndarray
+    factors: np.ndarray
+    log_dets: np.ndarray  # of the factors, so minus half those of the covariances; (C,)
+
+    @classmethod
+    def of(cls, kind: Covariances, means: np.ndarray, covariances: np.ndarray) -> Gaussians:
+        factors, log_dets = kind.factors(covariances, means.shape[1])
+        return cls(kind, means, covariances, factors, np.broadcast_to(log_dets, (len(means),)))
+
+    def log_density(self, X: np.ndarray) -> np.ndarray:
+        """Return log N(x; mean_c, covariance_c), shape (n, C)."""
+        squared = self.kind.squared_distances(X, self.means, self.factors)
+        squared *= -0.5
+        squared += self.log_dets - 0.5 * X.shape[1] * _LOG_2PI
+        return squared
+
+    def updated(self, moments: Moments, ridge: float) -> Gaussians:
+        """Return the components that maximise the likelihood of the moments, with a ridge.
+
+        A component that has lost all its rows keeps its mean and covariance.
+        """
+        alive = moments.counts > _EMPTY
+        counts = np.where(alive, moments.counts, 1.0)
+        means = np.where(alive[:, None], moments.sums / counts[:, None], self.means)
+        covariances = self.kind.estimate(moments, counts, means, alive, ridge, self.covariances)
+        return Gaussians.of(self.kind, means, covariances)
+
+
+class Covariances:
+    """What a kind of covariance supplies."""
+
+    name: CovarianceType
+
+    def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
+        """Return the sums of a block of rows under responsibilities of shape (n, C)."""
+        return Moments(resp.sum(axis=0), resp.T @ X, self._second(X, resp))
+
+    def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def estimate(
+        self,
+        moments: Moments,
+        counts: np.ndarray,
+        means: np.ndarray,
+        alive: np.ndarray,
+        ridge: float,
+        previous: np.ndarray,
+    ) -> np.ndarray:
+        """Return the covariances about `means`."""
+        raise NotImplementedError
+
+    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what whitens a row, and the logarithm of its determinant."""
+        raise NotImplementedError
+
+    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """Return squared Mahalanobis distances, shape (n, C)."""
+        raise NotImplementedError
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        """Return how many numbers the covariances have."""
+        raise NotImplementedError
+
+    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+        """Return the covariances written out, shape (C, d, d)."""
+        raise NotImplementedError
+
+
+class Full(Covariances):
+    """A covariance matrix of its own for each component."""
+
+    name = "full"
+
+    def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
+        n, d = X.shape
+        weighted = (resp[:, :, None] * X[:, None, :]).reshape(n, -1)
+        return (weighted.T @ X).reshape(-1, d, d)
+
+    def estimate(self, moments, counts, means, alive, ridge, previous):  # type: ignore[no-untyped-def]
+        found = moments.second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
+        found[:, *np.diag_indices(found.shape[1])] += ridge
+        return np.where(alive[:, None, None], found, previous)
+
+    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        pairs = [_inverse_factor(covariance) for covariance in covariances]
+        # Side by side, so that one product whitens a row for all components.
+        factors = np.concatenate([factor for factor, _ in pairs], axis=1)
+        return factors, np.array([log_det for _, log_det in pairs])
+
+    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        (n, d), n_components = X.shape, len(means)
+        shifts = np.einsum("cd,dce->ce", means, factors.reshape(d, n_components, d)).ravel()
+        whitened = X @ factors
+        whitened -= shifts
+        np.square(whitened, out=whitened)
+        return whitened.reshape(n, n_components, d) @ np.ones(d)
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        return n_components * n_features * (n_features + 1) // 2
+
+    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+        return covariances
+
+
+class Tied(Covariances):
+    """One covariance matrix for all components."""
+
+    name = "tied"
+
+    def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
+        second: np.ndarray = (X * resp.sum(axis=1)[:, None]).T @ X
+        return second
+
+    def estimate(self, moments, counts, means, alive, ridge, previous):  # type: ignore[no-untyped-def]
+        mass = np.where(alive, moments.counts, 0.0)
+        found = (moments.second - (mass[:, None] * means).T @ means) / max(mass.sum(), _EMPTY)
+        found[np.diag_indices(len(found))] += ridge
+        return found
+
+    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        factor, log_det = _inverse_factor(covariances)
+        return factor, np.array([log_det])
+
+    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        rows, centres = X @ factors, means @ factors
+        squared = (rows @ centres.T) * -2.0
+        squared += np.einsum("nd,nd->n", rows, rows)[:, None]
+        squared += np.einsum("cd,cd->c", centres, centres)
+        return squared
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        return n_features * (n_features + 1) // 2
+
+    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+        return np.broadcast_to(covariances, (n_components, n_features, n_features))
+
+
+class Diagonal(Covariances):
+    """A variance for each feature of each component."""
+
+    name = "diag"
+
+    def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
+        second: np.ndarray = resp.T @ np.square(X)
+        return second
+
+    def estimate(self, moments, counts, means, alive, ridge, previous):  # type: ignore[no-untyped-def]
+        found = np.maximum(moments.second / counts[:, None] - np.square(means), 0.0) + ridge
+        return np.where(alive[:, None], found, previous)
+
+    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        return 1 / np.sqrt(covariances), -0.5 * np.log(covariances).sum(axis=1)
+
+    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        precision = np.square(factors)
+        squared = X @ (means * precision).T
+        squared *= -2.0
+        squared += np.square(X) @ precision.T
+        squared += np.einsum("cd,cd,cd->c", means, means, precision)
+        return squared
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        return n_components * n_features
+
+    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+        return covariances[:, :, None] * np.eye(n_features)
+
+
+class Spherical(Diagonal):
+    """One variance for each component; kept as (C,), used as a diagonal of equal entries."""
+
+    name = "spherical"
+
+    def estimate(self, moments, counts, means, alive, ridge, previous):  # type: ignore[no-untyped-def]
+        per_feature = super().estimate(moments, counts, means, alive, ridge, previous[:, None])
+        return np.where(alive, per_feature.mean(axis=1), previous)
+
+    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        return 1 / np.sqrt(covariances[:, None]), -0.5 * n_features * np.log(covariances)
+
+    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        return super().squared_distances(X, means, np.broadcast_to(factors, means.shape))
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        return n_components
+
+    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+        return covariances[:, None, None] * np.eye(n_features)
+
+
+KINDS: dict[str, Covariances] = {kind.name: kind for kind in (Full(), Tied(), Diagonal(), Spherical())}
+
+
+def _inverse_factor(covariance: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the upper W with W W' the inverse of the covariance, and log |W|.
+
+    Where rounding has left the matrix not quite positive definite, its diagonal is raised until it is.
+    """
+    d = len(covariance)
+    lift = 0.0
+    while True:
+        try:
+            lower = np.linalg.cholesky(covariance + lift * np.eye(d))
+            break
+        except np.linalg.LinAlgError:
+            lift = max(10 * lift, 1e-12 * float(np.trace(covariance)) / d, 1e-300)
+    factor = solve_triangular(lower, np.eye(d), lower=True).T
+    return factor, -float(np.log(np.diag(lower)).sum())

@@ -1,0 +1,175 @@
+"""Class variables tied by links: units, the factors they are in, and exact inference over each factor.
+
+A *unit* is a set of rows that share one class variable. A *factor* is one unit, two units that must differ,
+or a small group of units with cannot-links among some of them. Its unnormalised probability of a labelling z
+is ``prod_u a[z_u] p(rows of u | z_u)`` wherever every cannot-link holds, and 0 elsewhere. Everything is in
+logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+
+
+def lse(table: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the sum of exponentials along the last axis."""
+    peak = table.max(axis=-1, keepdims=True)
+    found: np.ndarray = np.log(np.exp(table - peak).sum(axis=-1)) + peak[..., 0]
+    return found
+
+
+def lse_of_others(table: np.ndarray) -> np.ndarray:
+    """Return for each entry the log-sum-exp of the *other* entries of its row.
+
+    The largest entry is taken out of the sum before the others are added, so nothing cancels: subtracting
+    from the sum of all would leave nothing where one class has all the mass.
+    """
+    n, k = table.shape
+    if k == 1:
+        return np.full_like(table, -np.inf)
+    at = table.argmax(axis=1)
+    rows = np.arange(n)
+    peak = table[rows, at]
+    rest = table.copy()
+    rest[rows, at] = -np.inf
+    second = rest.max(axis=1)
+    scaled = np.exp(rest - second[:, None])  # the largest is 0 here
+    sum_rest = scaled.sum(axis=1)
+    # Without the largest: only the rest. Without another one: the largest, and the rest less that one.
+    others = np.exp(second - peak)[:, None] * np.maximum(sum_rest[:, None] - scaled, 0.0)
+    found = np.log1p(others) + peak[:, None]
+    found[rows, at] = np.log(sum_rest) + second
+    return found
+
+
+def pair_posterior(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the two marginals and the log normaliser of pairs whose classes must differ.
+
+    The table ``exp(first[m] + second[m'])`` with an empty diagonal is never written out: O(K) a pair.
+    """
+    joint_first = first + lse_of_others(second)
+    joint_second = second + lse_of_others(first)
+    log_z = lse(joint_first)
+    return np.exp(joint_first - log_z[:, None]), np.exp(joint_second - log_z[:, None]), log_z
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFactor:
+    """Groups of the same size, enumerated: units (G, g) and whether each of K^g labellings is allowed."""
+
+    units: np.ndarray
+    allowed: np.ndarray  # (G, K, …, K) bool
+    weights: np.ndarray
+
+    def posterior(self, log_unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the marginals (G, g, K) and log normalisers (G,) under unaries of shape (G, g, K)."""
+        n_groups, size, k = log_unary.shape
+        table = np.where(self.allowed, 0.0, -np.inf)
+        for place in range(size):
+            shape = (n_groups, *(k if axis == place else 1 for axis in range(size)))
+            table = table + log_unary[:, place].reshape(shape)
+        axes = tuple(range(1, size + 1))
+        log_z = logsumexp(table, axis=axes)
+        table = np.exp(table - log_z.reshape(-1, *([1] * size)))
+        marginals = [
+            table.sum(axis=tuple(axis for axis in axes if axis != place + 1)) for place in range(size)
+        ]
+        return np.stack(marginals, axis=1), log_z
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Units and the factors over them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (H,)
+        The rows that some link speaks of.
+    members : csr_array of shape (n_units, H)
+        1 where a unit holds a row.
+    singles, single_weights
+        Units that are factors by themselves.
+    pairs, pair_weights
+        Pairs of units whose classes differ.
+    groups : tuple of GroupFactor
+        Groups of three units or more, enumerated.
+    n_approximate : int
+        How many larger groups are not treated exactly.
+    """
+
+    rows: np.ndarray
+    members: csr_array
+    singles: np.ndarray
+    single_weights: np.ndarray
+    pairs: np.ndarray
+    pair_weights: np.ndarray
+    groups: tuple[GroupFactor, ...] = ()
+    n_approximate: int = 0
+    _mass: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        mass = np.zeros(self.members.shape[0])
+        for units, weights in self._placed():
+            np.add.at(mass, units, weights)
+        object.__setattr__(self, "_mass", self.members.T @ mass)
+
+    def _placed(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        yield self.singles, self.single_weights
+        for place in (0, 1):
+            yield self.pairs[:, place], self.pair_weights
+        for group in self.groups:
+            yield group.units.ravel(), np.repeat(group.weights, group.units.shape[1])
+
+    @property
+    def row_mass(self) -> np.ndarray:
+        """In how many factors, by weight, each of `rows` is."""
+        return self._mass
+
+    @property
+    def n_free(self) -> float:
+        """The weight of the factors of one unit."""
+        return float(self.single_weights.sum())
+
+    def infer(self, log_unary: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the mass of each unit in each class, summed over its factors, and the log normaliser.
+
+        `log_unary` has shape (n_units, K): the prior of the class plus the log density of the unit's rows.
+        """
+        mass = np.zeros_like(log_unary)
+        single = log_unary[self.singles]
+        log_z = lse(single)
+        np.add.at(mass, self.singles, self.single_weights[:, None] * np.exp(single - log_z[:, None]))
+        total = float(self.single_weights @ log_z)
+        if len(self.pairs):
+            first, second, log_z = pair_posterior(*(log_unary[self.pairs[:, place]] for place in (0, 1)))
+            np.add.at(mass, self.pairs[:, 0], self.pair_weights[:, None] * first)
+            np.add.at(mass, self.pairs[:, 1], self.pair_weights[:, None] * second)
+            total += float(self.pair_weights @ log_z)
+        for group in self.groups:
+            marginals, log_z = group.posterior(log_unary[group.units])
+            np.add.at(mass, group.units, group.weights[:, None, None] * marginals)
+            total += float(group.weights @ log_z)
+        return mass, total
+
+    def prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return what the cannot-links alone make of the class weights: expected counts, log normaliser.
+
+        Factors of one unit are left out: theirs is 0 for weights that add up to 1.
+        """
+        counts, total = np.zeros_like(log_weights), 0.0
+        if len(self.pairs):
+            first, _, log_z = pair_posterior(log_weights[None], log_weights[None])
+            weight = float(self.pair_weights.sum())
+            counts += 2 * weight * first[0]
+            total += weight * float(log_z[0])
+        for group in self.groups:
+            unary = np.broadcast_to(log_weights, (*group.units.shape, len(log_weights)))
+            marginals, log_z = group.posterior(unary)
+            counts += np.einsum("g,guk->k", group.weights, marginals)
+            total += float(group.weights @ log_z)
+        return counts, total
