@@ -1,0 +1,10 @@
+"""Metrics learned from hints: transformers, and a clusterer whose clusters have metrics of their own."""
+
+from likewise.metric._itml import ITML
+from likewise.metric._lsml import LSML
+from likewise.metric._mmc import MMC
+from likewise.metric._rca import RCA
+from likewise.metric._sparse_lp import SparseLP
+from likewise.metric._sssvad import SSSVaD
+
+__all__ = ["ITML", "LSML", "MMC", "RCA", "SSSVaD", "SparseLP"]

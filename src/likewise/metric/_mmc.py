@@ -1,0 +1,219 @@
+"""Mahalanobis metric for clustering, the method of Xing, Ng, Jordan and Russell."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from likewise.base import Progress, Rule, choice, integer, real
+from likewise.exceptions import InfeasibleSupervisionError
+from likewise.metric._base import Learned, MetricLearner
+from likewise.metric._matrix import total_covariance, whitener
+from likewise.metric._told import stated_pairs
+from likewise.supervision import Supervision
+
+_TINY = 1e-300
+# The gap needs an eigenvalue, which costs as much as several steps.
+_STEPS_BETWEEN_GAPS = 10
+
+
+class MMC(MetricLearner):
+    """Mahalanobis metric for clustering: push cannot-linked rows apart, must-linked rows held close.
+
+    Maximises over positive semidefinite M (Xing, Ng, Jordan & Russell 2002, equations 6 to 8)
+
+    .. math::
+
+        \\sum_{cannot} w_{ij} \\, d_M(x_i, x_j)
+        \\quad\\text{with}\\quad \\mathrm{tr}(S_\\rho M) \\le 1, \\qquad
+        S = \\frac{\\sum_{must} w_{ij} (x_i - x_j)(x_i - x_j)^T}{\\sum_{must} w_{ij}}
+
+    so that a must-link is 1 long, in the mean square. The paper's bound on the sum of must-links, and its
+    form with the two sums exchanged, give the same metric but for its scale. In
+    :math:`S_\\rho = (1-\\rho) S + 2 \\rho T` the covariance T of all rows, twice which is S of random links,
+    keeps the metric from growing beyond bound in directions in which must-linked rows happen not to differ.
+
+    Where S is the identity, M = R Rᵀ and the problem is to maximise a convex function of R on a sphere. The
+    full metric is found by steps R ← ∇f(R) / ‖∇f(R)‖ (the generalised power method of Journée, Nesterov,
+    Richtárik & Sepulchre 2010), none of which lowers the objective and none of which needs an eigenvalue or
+    a projection. The diagonal one is found by Newton's method, as in section 2.1 of the paper. Both end when
+    the duality gap, which bounds the distance from the optimum, is small. Units of the columns do not matter.
+
+    Parameters
+    ----------
+    diagonal : bool, default=False
+        Whether M is diagonal: one weight a column.
+    regularization : float from 0 to 1, default=0.3
+        The ρ above. 0 is the paper's problem; directions in which must-linked rows do not differ then get
+        the weight 0.
+    max_iter : int, default=1000
+        The most steps.
+    tol : float, default=1e-4
+        Stop when the objective is within this share of its optimum.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The linear map L. The optimum often has a low rank, and L so many rows.
+    metric_ : ndarray of shape (n_features, n_features)
+        M = LᵀL.
+    objective_ : float
+        The weighted mean distance of cannot-linked rows, in units of the must-links.
+    n_iter_ : int
+        The number of steps.
+
+    Notes
+    -----
+    A step costs O(d²) for each cannot-link; the must-links are added up once. Only stated links count; a
+    group of m rows counts as its m (m - 1) / 2 links. Contradictory links give a warning and are weighed
+    against one another. Both must-links and cannot-links are needed; without any hints the map is the
+    identity.
+
+    Examples
+    --------
+    >>> from likewise.metric import MMC
+    >>> from likewise import Supervision
+    >>> X = [[0, 0], [0, 4], [1, 0], [1, 4], [2, 0], [2, 3]]
+    >>> hints = Supervision.from_links(6, must=[(0, 1), (2, 3), (4, 5)], cannot=[(0, 2), (1, 3), (0, 4)])
+    >>> model = MMC(diagonal=True).fit(X, supervision=hints)
+    >>> bool(model.metric_[0, 0] > 100 * model.metric_[1, 1])
+    True
+    """
+
+    _honours = frozenset({"links"})
+    _rules: ClassVar[dict[str, Rule]] = {
+        "diagonal": choice(True, False),
+        "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),
+        "max_iter": integer(1),
+        "tol": real(0),
+    }
+
+    def __init__(
+        self,
+        *,
+        diagonal: bool = False,
+        regularization: float = 0.3,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+    ) -> None:
+        self.diagonal = diagonal
+        self.regularization = regularization
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+        d = X.shape[1]
+        if not hints:
+            return Learned(np.eye(d))
+        self._check_both(hints)
+        pairs = stated_pairs(self, X, hints)
+        S = (pairs.must.T * pairs.must_weights) @ pairs.must / max(pairs.must_weights.sum(), _TINY)
+        T = 2.0 * total_covariance(X)
+        if self.diagonal:
+            S, T = np.diag(S.diagonal()), np.diag(T.diagonal())
+        W = whitener(S, T, self.regularization)
+        U = pairs.cannot @ W.T
+        use = (U**2).sum(axis=1) > 1e-20 * np.abs(U).max(initial=0.0) ** 2
+        if not use.any():
+            if len(pairs.cannot):
+                raise InfeasibleSupervisionError(
+                    "MMC: must-linked rows do not differ where cannot-linked ones do, so these can be put "
+                    "as far apart as one likes. Set regularization above 0."
+                )
+            return Learned(np.eye(d))  # all cannot-links join identical rows, of which a warning tells
+        U, weight = U[use], pairs.cannot_weights[use] / pairs.cannot_weights.sum()
+        solve = _newton if self.diagonal else _ascend
+        found = solve(U, weight, self.max_iter, self.tol, progress)
+        M = W.T @ found.components @ W
+        if self.diagonal:
+            M = np.diag(M.diagonal())
+        return Learned.metric(M, n_iter=found.n_iter, converged=found.converged, objective=found.objective)
+
+    def _check_both(self, hints: Supervision) -> None:
+        n_must, n_cannot = (
+            len(hints.must) + len(hints.must_groups),
+            len(hints.cannot) + len(hints.cannot_groups),
+        )
+        if not n_must or not n_cannot:
+            lacking = (
+                "must-links, so distances could grow"
+                if not n_must
+                else "cannot-links, so distances could fall"
+            )
+            raise InfeasibleSupervisionError(
+                f"MMC: there are no {lacking} without end. Give links of both kinds, or use "
+                f"{'ITML' if not n_must else 'RCA or ITML'}, which can do without."
+            )
+
+
+def _ascend(U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progress: Progress) -> Learned:
+    """Maximise f(R) = sum_t w_t ||R^T u_t|| over ||R|| = 1; return B = R R^T as the components.
+
+    f is convex, so replacing it by its tangent at R and maximising that never lowers it. As a function of B
+    it is concave, with gradient G, and homogeneous of degree 1/2, so that no B of trace 1 has more than
+    f / 2 + the largest eigenvalue of G.
+    """
+    d = U.shape[1]
+    R = np.eye(d) / np.sqrt(d)
+    converged = False
+    for n_iter in range(1, max_iter + 1):
+        mapped = U @ R
+        length = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
+        pull = weight / np.maximum(length, _TINY)
+        objective = float(weight @ length)
+        if n_iter % _STEPS_BETWEEN_GAPS == 0 or n_iter == max_iter:
+            G = (U.T * (pull / 2.0)) @ U
+            converged = bool(np.linalg.eigvalsh(G)[-1] - objective / 2.0 <= tol * objective)
+            if converged:
+                break
+        if progress.step():
+            break
+        R = U.T @ (mapped * pull[:, None])
+        R /= np.linalg.norm(R)
+    return Learned(R @ R.T, n_iter, converged, objective)
+
+
+def _newton(U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progress: Progress) -> Learned:
+    """Maximise sum_t w_t sqrt(q_t . z) over z >= 0 with sum(z) = 1, where q = U^2; return diag(z).
+
+    As in section 2.1 of the paper the sum is left free and sum(z) - log f(z) minimised, by Newton steps on
+    the entries that are not held at 0, halved until they go down enough.
+    """
+    Q = U**2
+    d = Q.shape[1]
+    z = np.full(d, 0.5 / d)
+
+    def value(z: np.ndarray) -> float:
+        return float(z.sum() - np.log(max(weight @ np.sqrt(Q @ z), _TINY)))
+
+    now = value(z)
+    converged = False
+    n_iter = 0
+    while n_iter < max_iter:
+        n_iter += 1
+        length = np.sqrt(Q @ z)
+        length = np.maximum(length, 1e-9 * length.max())  # of pairs that differ only where the weight is 0
+        f = float(weight @ length)
+        G = Q.T @ (weight / length) / 2.0
+        converged = bool(z.sum() * G.max() - f / 2.0 <= tol * f)
+        if converged or progress.step():
+            break
+        gradient = 1.0 - G / f
+        free = (z > 1e-12 * z.max()) | (gradient < 0)
+        H = (Q[:, free].T * (weight / (4.0 * f * length**3))) @ Q[:, free] + np.outer(G[free], G[free]) / f**2
+        H[np.diag_indices_from(H)] += 1e-10 * H.trace()
+        step = np.zeros(d)
+        step[free] = np.linalg.solve(H, gradient[free])
+        size = 1.0
+        while size > 1e-12:
+            new = np.maximum(z - size * step, 0.0)
+            after = value(new)
+            if after <= now - 1e-4 * gradient @ (z - new):
+                break
+            size /= 2.0
+        else:
+            break
+        z, now = new, after
+    z /= z.sum()
+    return Learned(np.diag(z), n_iter, converged, float(weight @ np.sqrt(Q @ z)))

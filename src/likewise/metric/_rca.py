@@ -1,0 +1,120 @@
+"""Relevant component analysis."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from likewise.base import Progress, Rule, choice, either, integer, real
+from likewise.exceptions import UnsupportedSupervisionError
+from likewise.metric._base import Learned, MetricLearner
+from likewise.metric._matrix import total_covariance, whitener
+from likewise.metric._told import IS_UNUSED, Unused, warn_contradictions
+from likewise.supervision import Supervision
+
+
+class RCA(MetricLearner):
+    """Relevant component analysis: whiten what varies among rows that belong together.
+
+    With chunklets of rows that belong together and their means m_c, the metric is the inverse of the
+    covariance within chunklets (Bar-Hillel, Hertz, Shental & Weinshall 2005, algorithm 1)
+
+    .. math::
+
+        M = \\left( (1 - \\rho) C + \\rho T \\right)^{-1}, \\qquad
+        C = \\frac1N \\sum_c \\sum_{i \\in c} (x_i - m_c)(x_i - m_c)^T
+
+    with T the covariance of all rows and ρ the `regularization`, which the paper does not have: with fewer
+    rows in chunklets than columns C has no inverse. With ρ = 0 and an invertible C it is the paper's.
+    Directions in which no row differs from another get the weight 0, so constant columns do no harm; with
+    ρ = 0 so do those in which no chunklet varies. The units of the columns do not matter.
+
+    Chunklets are the must-link components, with rows of the same label joined. Cannot-links have no place in
+    the method.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Keep so many of the directions in which all rows vary most relative to the chunklets (Fisher's
+        criterion, as the paper proposes), at most as many as the rows vary in. None keeps all of these.
+    regularization : float from 0 to 1, default=0.05
+        How far the covariance within chunklets is drawn towards that of all rows. 1 ignores the hints.
+    cannot : {"refuse", "drop"}, default="refuse"
+        Whether stated cannot-links are an error or are left out.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The linear map L, the most telling direction first.
+    metric_ : ndarray of shape (n_features, n_features)
+        M = LᵀL.
+
+    Notes
+    -----
+    Costs O(n d²) for the rows and O(d³). Weights of links do not enter: a link only joins chunklets. Without
+    must-links and labels the map is the identity.
+
+    Examples
+    --------
+    The second column varies among rows that belong together, so it counts less.
+
+    >>> from likewise.metric import RCA
+    >>> from likewise import Supervision
+    >>> X = [[0.0, 0.0], [0.1, 9.0], [1.0, 1.0], [1.1, 8.0], [2.0, 5.0], [2.1, 2.0]]
+    >>> hints = Supervision.from_links(6, must=[(0, 1), (2, 3)])
+    >>> M = RCA().fit(X, supervision=hints).metric_
+    >>> bool(M[0, 0] > 50 * M[1, 1])
+    True
+    """
+
+    _honours = frozenset({"links", "labels"})
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_components": either(choice(None), integer(1)),
+        "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),
+        "cannot": IS_UNUSED,
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        regularization: float = 0.05,
+        cannot: Unused = "refuse",
+    ) -> None:
+        self.n_components = n_components
+        self.regularization = regularization
+        self.cannot = cannot
+
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+        n_cannot = len(hints.cannot) + len(hints.cannot_groups)
+        if n_cannot and self.cannot == "refuse":
+            raise UnsupportedSupervisionError(
+                f"RCA learns from rows that belong together and cannot use the {n_cannot} cannot-link(s). "
+                "RCA(cannot='drop') leaves them out; ITML and MMC learn from both."
+            )
+        d = X.shape[1]
+        if self.n_components is not None and self.n_components > d:
+            raise ValueError(
+                f"RCA: n_components={self.n_components}, but X has {d} columns. Ask for at most {d}."
+            )
+        closure = hints.to_links().closure(on_conflict="keep")
+        warn_contradictions(self, closure)
+        within = _within_chunklets(X, closure.component)
+        if within is None:
+            return Learned(np.eye(d)[: self.n_components])
+        W = whitener(within, total_covariance(X), self.regularization)[: self.n_components]
+        return Learned(W if len(W) else np.eye(d)[: self.n_components])
+
+
+def _within_chunklets(X: np.ndarray, component: np.ndarray) -> np.ndarray | None:
+    """Return the covariance C within chunklets of two rows or more, or None without any."""
+    rows = np.flatnonzero(np.bincount(component)[component] >= 2)
+    if not len(rows):
+        return None
+    _, chunk = np.unique(component[rows], return_inverse=True)
+    sums = np.zeros((chunk.max() + 1, X.shape[1]))
+    np.add.at(sums, chunk, X[rows])
+    off = X[rows] - (sums / np.bincount(chunk)[:, None])[chunk]
+    C: np.ndarray = off.T @ off / len(rows)
+    return C

@@ -1,0 +1,340 @@
+"""Clusters with feature weights of their own, learned from relative comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._compat import with_callbacks
+from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real, warn_caller
+from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
+from likewise.metric._told import IS_UNUSED, Comparisons, Unused, told_comparisons
+from likewise.seeding import extend_seeds, seeds_from_closure
+from likewise.supervision import Supervision
+
+
+class SSSVaD(HintedClusterer):
+    r"""Clusters with feature weights of their own, learned from triplets.
+
+    Semi-supervised clustering with a spatially varying dissimilarity, after Kumar & Kummamuru (2008): a
+    cluster h has a centre μ_h and a weight w_hj for each column j, on average 1, so that
+
+    .. math:: D_h(x, y) = \frac{1}{d \sigma^2} \sum_j w_{hj} (x_j - y_j)^2
+
+    with σ² the mean variance of the columns. The answer AB says that a is closer to b than to c, and b closer
+    to a than to c; a comparison is judged by the weights of the cluster of its first row. Minimised is
+
+    .. math::
+
+        \sum_i \left( D_{l_i}(x_i, \mu_{l_i}) + \tau \Omega(w_{l_i}) \right)
+        + \lambda \sum_{(a, b, c)} v_{abc} \max\left( m + D_{l_a}(x_a, x_b) - D_{l_a}(x_a, x_c), 0 \right)^2,
+        \qquad \Omega(w) = \frac1d \sum_j w_j \log w_j
+
+    over labels l, centres and weights. Centres, weights and the labels of all rows are found in turns, each
+    with the others held (the weights by L-BFGS, on a convex problem), so the objective never rises. The form
+    of the penalty (squared, with a margin), the entropy that keeps weights from 0 and the way in which
+    comparisons choose their weights are our reading of the published description, not the paper's formulas.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find.
+    triplet_weight : float, default=0.5
+        The price λ of a broken comparison. Multiplied by the weight of each triplet.
+    margin : float, default=1.0
+        By how much the far row should be farther, in D; two random rows have D = 2 when all weights are 1.
+    temperature : float, default=0.5
+        The τ above: large values keep all weights near 1, small ones choose few columns.
+    neither : {"refuse", "drop"}, default="refuse"
+        Whether triplets with the answer NEITHER, which compare nothing, are an error or are left out.
+    init : {"hints", "k-means++"}, default="hints"
+        With "hints" the first start is the centroids of rows that triplets join, the others are k-means++
+        draws.
+    n_init : int, default=5
+        How many starts; the lowest objective wins.
+    max_iter : int, default=300
+        The most iterations of one start.
+    tol : float, default=1e-4
+        Stop when the objective falls by less than this share and no label changes.
+    random_state : int, RandomState or None
+        Makes the fit repeatable.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The means of the clusters.
+    feature_weights_ : ndarray of shape (n_clusters, n_features)
+        The weight of each column in each cluster, on average 1.
+    violations_ : likewise.evaluation.TripletSatisfaction
+        Which triplets the labels keep.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Iterations of the start that was kept.
+
+    Notes
+    -----
+    An iteration costs O(n k d) for the rows and O(k d) for each comparison, of which a triplet gives two.
+    Without triplets it is k-means with feature weights for each cluster; with a very high temperature as
+    well, it is k-means.
+
+    Examples
+    --------
+    >>> from likewise.metric import SSSVaD
+    >>> from likewise import Supervision
+    >>> X = [[0, 0], [0, 5], [0, 9], [4, 0], [4, 4], [4, 9]]
+    >>> hints = Supervision.from_triplets(6, [(0, 2, 3), (3, 5, 0), (1, 2, 4)], "AB")
+    >>> model = SSSVaD(n_clusters=2, random_state=0).fit(X, supervision=hints)
+    >>> model.labels_.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
+    True
+    """
+
+    _honours = frozenset({"triplets"})
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": integer(1),
+        "triplet_weight": real(0, strict=True),
+        "margin": real(0),
+        "temperature": real(0, strict=True),
+        "neither": IS_UNUSED,
+        "init": choice("hints", "k-means++"),
+        "n_init": integer(1),
+        "max_iter": integer(1),
+        "tol": real(0),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        triplet_weight: float = 0.5,
+        margin: float = 1.0,
+        temperature: float = 0.5,
+        neither: Unused = "refuse",
+        init: str = "hints",
+        n_init: int = 5,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.triplet_weight = triplet_weight
+        self.margin = margin
+        self.temperature = temperature
+        self.neither = neither
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+        """Cluster the rows of X, guided by the triplets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The hints. None means no hints.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_parameters()
+        X = self._check_X(X, reset=True)
+        hints = self._check_supervision(supervision, len(X))
+        self._check_n_clusters(self.n_clusters, len(X), hints)
+        rng = check_random_state(self.random_state)
+        rows = np.asarray(X, dtype=np.float64)
+        middle = rows.mean(axis=0)
+        rows = rows - middle
+        scale = float(np.sqrt(np.square(rows).mean())) or 1.0
+        told = told_comparisons(self, rows, hints, self.neither)
+        problem = Problem(rows / scale, told, self.triplet_weight, self.margin, self.temperature)
+        progress = Progress(self, X, self.n_init)
+        states = []
+        for number in range(self.n_init):
+            seeds = self._seeds(problem.X, hints, rng, from_hints=number == 0 and self.init == "hints")
+            progress.begin(self.max_iter)
+            states.append(self._alternate(problem, State.start(problem, seeds), progress))
+            progress.end()
+        best = min(states, key=lambda state: state.objective)
+        progress.finish()
+        self.labels_ = best.labels.astype(np.int32)
+        self.cluster_centers_ = (best.centers * scale + middle).astype(X.dtype)
+        self.feature_weights_ = best.weights
+        self.objective_ = best.objective
+        self.n_iter_ = best.n_iter
+        self._scale = scale
+        self.violations_: TripletSatisfaction = triplet_satisfaction(self.labels_, hints)
+        found = len(np.unique(best.labels))
+        if found < self.n_clusters:
+            warn_caller(
+                f"SSSVaD found {found} distinct clusters of the {self.n_clusters} asked for. X may have "
+                "fewer distinct rows than that.",
+                ConvergenceWarning,
+            )
+        elif not best.converged:
+            self._warn_not_converged(best.n_iter)
+        return self
+
+    def _seeds(self, X: np.ndarray, hints: Supervision, rng: Any, *, from_hints: bool) -> np.ndarray:
+        ones = np.ones(len(X))
+        if from_hints and hints:
+            closure = hints.to_links().closure(on_conflict="drop")
+            return seeds_from_closure(X, closure, self.n_clusters, ones, rng)
+        return extend_seeds(X, np.empty((0, X.shape[1])), self.n_clusters, ones, rng)
+
+    def _alternate(self, problem: Problem, state: State, progress: Progress) -> State:
+        """Find weights, centres and labels in turns until the labels settle."""
+        for n_iter in range(1, self.max_iter + 1):
+            new = problem.assign(problem.improve(state))
+            settled = np.array_equal(new.labels, state.labels)
+            settled &= state.objective - new.objective <= self.tol * abs(state.objective)
+            state = State(new.labels, new.centers, new.weights, new.objective, n_iter, bool(settled))
+            if settled or progress.step():
+                break
+        return state
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of each new row: the nearest one, since nothing was said of it."""
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        rows = np.asarray(X, dtype=np.float64) / self._scale
+        centers = np.asarray(self.cluster_centers_, dtype=np.float64) / self._scale
+        shift = centers.mean(axis=0)  # distances lose fewer digits around the origin
+        costs = _costs(rows - shift, centers - shift, self.feature_weights_, self.temperature)
+        labels: np.ndarray = costs.argmin(axis=1).astype(np.int32)
+        return labels
+
+
+@dataclass(frozen=True)
+class State:
+    """Labels, centres, weights and what they cost."""
+
+    labels: np.ndarray
+    centers: np.ndarray
+    weights: np.ndarray
+    objective: float
+    n_iter: int = 0
+    converged: bool = False
+
+    @classmethod
+    def start(cls, problem: Problem, centers: np.ndarray) -> State:
+        """Return rows at their nearest centres, all weights 1."""
+        empty = np.empty(0, dtype=np.int64)
+        return problem.assign(cls(empty, centers, np.ones_like(centers), np.inf))
+
+
+class Problem:
+    """The objective for rows of mean variance 1, and its minimum over each of its arguments."""
+
+    def __init__(
+        self, X: np.ndarray, told: Comparisons, price: float, margin: float, temperature: float
+    ) -> None:
+        self.X = X
+        self.anchors = told.rows[:, 0]
+        self.price = price * told.weights
+        self.margin = margin
+        self.temperature = temperature
+        self.excess = np.square(told.near(X)) - np.square(told.far(X))  # D(a, b) - D(a, c), column by column
+        m = len(told)
+        self._onto_rows = csr_array((np.ones(m), (self.anchors, np.arange(m))), shape=(len(X), m))
+
+    def assign(self, state: State) -> State:
+        """Give each row its cheapest cluster; no row's cost depends on another's label."""
+        d = self.X.shape[1]
+        costs = _costs(self.X, state.centers, state.weights, self.temperature)
+        broken = np.maximum(self.margin + self.excess @ state.weights.T / d, 0.0)
+        costs += self._onto_rows @ (self.price[:, None] * np.square(broken))
+        labels = costs.argmin(axis=1)
+        every = np.arange(len(labels))
+        if len(state.labels):  # rounding must not make rows of equal cost wander
+            stay = costs[every, state.labels] <= costs[every, labels] + 1e-12
+            labels = np.where(stay, state.labels, labels)
+        return State(labels, state.centers, state.weights, float(costs[every, labels].sum()))
+
+    def improve(self, state: State) -> State:
+        """Move centres to the means of their rows, then find the weights. An empty cluster takes a row."""
+        k = len(state.centers)
+        labels, weights = state.labels.copy(), state.weights.copy()
+        count = np.bincount(labels, minlength=k)
+        for h in np.flatnonzero(count == 0):
+            off = np.square(self.X - state.centers[labels]).sum(axis=1)
+            off[count[labels] < 2] = 0.0
+            row = int(off.argmax())
+            if off[row] == 0.0:
+                break  # all rows are at their centres
+            count[labels[row]] -= 1
+            labels[row], count[h], weights[h] = h, 1, weights[labels[row]]
+        member = csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(k, len(labels)))
+        centers = np.where(
+            count[:, None] > 0, (member @ self.X) / np.maximum(count, 1)[:, None], state.centers
+        )
+        spread = member @ np.square(self.X - centers[labels])
+        return State(labels, centers, self._weights(labels, count, spread, weights), np.inf)
+
+    def _weights(
+        self, labels: np.ndarray, count: np.ndarray, spread: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Return the weights that minimise the objective, over the logarithms of which it has one minimum."""
+        k, d = weights.shape
+        tau = self.temperature
+        judge = labels[self.anchors]
+        order = np.argsort(judge, kind="stable")  # so that those of one cluster stand together
+        excess, price = self.excess[order], self.price[order]
+        ends = np.searchsorted(judge[order], np.arange(k + 1))
+
+        def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+            w = d * softmax(flat.reshape(k, d), axis=1)
+            log = np.log(np.maximum(w, 1e-300))
+            value = (spread * w).sum() + tau * (count @ (w * log).sum(axis=1))
+            slope = spread + tau * count[:, None] * (log + 1.0)
+            for h in range(k):
+                mine = slice(ends[h], ends[h + 1])
+                broken = np.maximum(self.margin + excess[mine] @ w[h] / d, 0.0)
+                value += d * (price[mine] @ np.square(broken))
+                slope[h] += (2.0 * price[mine] * broken) @ excess[mine]
+            slope = w * (slope - (w * slope).sum(axis=1, keepdims=True) / d)
+            return float(value) / (d * len(labels)), slope.ravel() / (d * len(labels))
+
+        # Without comparisons this is the answer; with them it is one of two places to begin.
+        plain = d * softmax(-spread / np.maximum(count, 1)[:, None] / tau, axis=1)
+        plain[count == 0] = weights[count == 0]
+        if not len(judge):
+            return plain
+        starts = [np.log(np.maximum(w, 1e-300)).ravel() for w in (weights, plain)]
+        start = min(starts, key=lambda flat: objective(flat)[0])
+        found = minimize(
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 30, "gtol": 1e-6, "ftol": 1e-12},
+        )
+        best: np.ndarray = d * softmax(found.x.reshape(k, d), axis=1)
+        return best
+
+
+def _costs(X: np.ndarray, centers: np.ndarray, weights: np.ndarray, temperature: float) -> np.ndarray:
+    """Return D_h(x, mu_h) + tau Omega(w_h) of each row and cluster."""
+    d = X.shape[1]
+    out: np.ndarray = np.square(X) @ weights.T - 2.0 * X @ (weights * centers).T
+    out += (weights * np.square(centers)).sum(axis=1)
+    np.maximum(out, 0.0, out=out)
+    out += temperature * (weights * np.log(np.maximum(weights, 1e-300))).sum(axis=1)
+    return out / d

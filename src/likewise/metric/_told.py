@@ -1,0 +1,142 @@
+"""What the hints compare: rows that should be close or far, and rows closer to one than to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from likewise.base import Rule, choice, warn_caller
+from likewise.exceptions import (
+    InconsistentSupervisionWarning,
+    SupervisionError,
+    UnsupportedSupervisionError,
+)
+from likewise.supervision import Closure, Groups, Supervision
+
+Unused = Literal["refuse", "drop"]
+IS_UNUSED: Rule = choice("refuse", "drop")
+# Pairs that groups may stand for. A learner visits each of them, so more would take very long.
+_MOST_PAIRS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Differences of the rows of stated pairs, shape (n_pairs, n_features), none zero, and their weights."""
+
+    must: np.ndarray
+    must_weights: np.ndarray
+    cannot: np.ndarray
+    cannot_weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Comparisons "row i is closer to j than to k" as rows (i, j, k), shape (n, 3), and their weights."""
+
+    rows: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def near(self, X: np.ndarray) -> np.ndarray:
+        """Return the differences that should be small."""
+        out: np.ndarray = X[self.rows[:, 0]] - X[self.rows[:, 1]]
+        return out
+
+    def far(self, X: np.ndarray) -> np.ndarray:
+        """Return the differences that should be large."""
+        out: np.ndarray = X[self.rows[:, 0]] - X[self.rows[:, 2]]
+        return out
+
+
+def warn_contradictions(estimator: Any, closure: Closure) -> None:
+    """Warn if a cannot-link lies between rows that must-links join, of which the closure tells."""
+    if len(closure.conflicts):
+        i, j = closure.conflicts[0]
+        warn_caller(
+            f"{type(estimator).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
+            f"the first between rows {i} and {j}, which are joined through "
+            f"{' – '.join(map(str, closure.path(int(i), int(j))))}. All are weighed against one another. "
+            "hints.without_conflicts() lets the must-links win.",
+            InconsistentSupervisionWarning,
+        )
+
+
+def stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
+    """Return the stated links as differences, groups written out. Contradictions give a warning."""
+    warn_contradictions(estimator, hints.closure(on_conflict="keep"))
+    count = hints.must_groups.n_pairs + hints.cannot_groups.n_pairs
+    if count > _MOST_PAIRS:
+        raise SupervisionError(
+            f"{type(estimator).__name__}: the groups state {count} links, and each of them is visited; the "
+            f"limit is {_MOST_PAIRS}. State fewer of them, as pairs, or use RCA, whose cost is that of rows."
+        )
+    if count:
+        must, must_weights = _written_out(hints.must, hints.must_weights, hints.must_groups)
+        cannot, cannot_weights = _written_out(hints.cannot, hints.cannot_weights, hints.cannot_groups)
+        hints = Supervision.from_links(  # which keeps one of equal pairs, with the larger weight
+            len(X), must, cannot, must_weights=must_weights, cannot_weights=cannot_weights
+        )
+    close = X[hints.must[:, 0]] - X[hints.must[:, 1]]
+    apart = X[hints.cannot[:, 0]] - X[hints.cannot[:, 1]]
+    differ, distinct = close.any(axis=1), apart.any(axis=1)
+    if not distinct.all():
+        i, j = hints.cannot[~distinct][0]
+        _warn_identical(
+            estimator, int((~distinct).sum()), f"cannot-link(s), the first between rows {i} and {j}"
+        )
+    return Pairs(close[differ], hints.must_weights[differ], apart[distinct], hints.cannot_weights[distinct])
+
+
+def _written_out(pairs: np.ndarray, weights: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+    parts, shares = [pairs], [weights]
+    for rows, weight in zip(groups, groups.weights, strict=True):
+        i, j = np.triu_indices(len(rows), 1)
+        parts.append(np.column_stack([rows[i], rows[j]]))
+        shares.append(np.full(len(i), weight))
+    return np.concatenate(parts), np.concatenate(shares)
+
+
+def told_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: Unused) -> Comparisons:
+    """Return two comparisons for each answered triplet: a and b are closer to each other than to c.
+
+    NEITHER compares nothing: it is refused or dropped, as the parameter `neither` says.
+    """
+    name = type(estimator).__name__
+    said = hints.answers < 3
+    if neither == "refuse" and not said.all():
+        raise UnsupportedSupervisionError(
+            f"{name}: {int((~said).sum())} of {len(said)} triplets have the answer NEITHER, which says of no "
+            f"two rows that they are closer than others. {name}(neither='drop') learns from the rest."
+        )
+    rows, code = hints.triplets[said], hints.answers[said]
+    twice = (rows[1:] == rows[:-1]).all(axis=1)  # they are sorted, and equal statements were merged
+    if twice.any():
+        warn_caller(
+            f"{name}: {int(twice.sum())} triplet(s) have contradictory answers, the first of rows "
+            f"{tuple(rows[1:][twice][0].tolist())}. All are weighed against one another.",
+            InconsistentSupervisionWarning,
+        )
+    order = np.array([(0, 1, 2), (0, 2, 1), (1, 2, 0)])[code]
+    a, b, c = np.take_along_axis(rows, order, axis=1).T
+    told = Comparisons(
+        np.concatenate([np.column_stack([a, b, c]), np.column_stack([b, a, c])]),
+        np.tile(hints.triplet_weights[said], 2),
+    )
+    same = ~told.far(X).any(axis=1)
+    if same.any():
+        i, _, k = told.rows[same][0]
+        _warn_identical(
+            estimator, int(same.sum()), f"comparison(s), the first of which puts {i} far from {k}"
+        )
+    return told
+
+
+def _warn_identical(estimator: Any, count: int, what: str) -> None:
+    warn_caller(
+        f"{type(estimator).__name__}: {count} {what}, would part identical rows, which no metric can.",
+        InconsistentSupervisionWarning,
+    )

@@ -1,0 +1,187 @@
+"""Learners against their readable twins, on drawn problems."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import check_grad
+from sklearn.exceptions import ConvergenceWarning
+
+from likewise import Supervision
+from likewise.metric import ITML, LSML, MMC, RCA, SparseLP
+from likewise.metric._lsml import Residuals
+from likewise.metric._sssvad import Problem, State
+from likewise.metric._told import Comparisons, told_comparisons
+from likewise.supervision import sample_links, sample_triplets
+from reference import metric_twin as twin
+
+SEEDS = st.integers(0, 10_000)
+
+
+def problem(seed, n=30, d=3):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % 3)
+    X = rng.normal(size=(n, d)) * rng.uniform(0.5, 3, d) + 2 * rng.normal(size=(3, d))[y]
+    return X, y
+
+
+@given(SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_rca_is_the_inverse_of_the_covariance_within_chunklets(seed):
+    X, y = problem(seed)
+    hints = sample_links(y, 40, random_state=seed, balance=1.0)
+    C = twin.within_covariance(X, hints.closure().components())
+    M = RCA(regularization=0).fit(X, supervision=hints).metric_
+    np.testing.assert_allclose(M @ C, np.eye(3), atol=1e-6)
+
+
+@given(SEEDS, st.sampled_from([0.1, 1.0, 20.0]), st.sampled_from([1, 3, 40]))
+@settings(max_examples=15, deadline=None)
+def test_itml_does_what_its_twin_does(seed, gamma, max_iter):
+    X, y = problem(seed)
+    links = sample_links(y, 25, random_state=seed)
+    weights = np.random.default_rng(seed).uniform(0.5, 2, 25)
+    cut = len(links.must)
+    hints = Supervision.from_links(
+        30, links.must, links.cannot, must_weights=weights[:cut], cannot_weights=weights[cut:]
+    )
+    model = ITML(gamma, max_iter=max_iter, tol=0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, supervision=hints)
+    M = twin.itml(X, links.must, links.cannot, np.eye(3), *model.bounds_, gamma, max_iter, 0.01, weights)
+    np.testing.assert_allclose(model.metric_, M, rtol=1e-7, atol=1e-9)
+
+
+def test_itml_groups_are_their_pairs():
+    X, _ = problem(0)
+    groups = Supervision.from_links(30, must_groups=[[0, 1, 2]], cannot_groups=[[3, 4, 5]], must=[(0, 1)])
+    pairs = Supervision.from_links(30, must=[(0, 1), (0, 2), (1, 2)], cannot=[(3, 4), (3, 5), (4, 5)])
+    for model in (ITML(), MMC()):
+        np.testing.assert_allclose(
+            model.fit(X, supervision=groups).metric_, model.fit(X, supervision=pairs).metric_
+        )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mmc_finds_the_optimum_of_projected_gradient_ascent(seed):
+    X, y = problem(seed)
+    hints = sample_links(y, 60, random_state=seed)
+    model = MMC(regularization=0, tol=1e-6).fit(X, supervision=hints)
+    slow = twin.mmc(X, hints.must, hints.cannot)
+    ours, theirs = (twin.mmc_objective(X, hints.cannot, M) for M in (model.metric_, slow))
+    assert ours == pytest.approx(model.objective_, rel=1e-6)
+    assert theirs <= ours * (1 + 1e-6)
+    assert ours == pytest.approx(theirs, rel=1e-2)
+    S = twin.mmc_scatter(X, hints.must)
+    assert np.trace(S @ model.metric_) == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mmc_diagonal_is_the_best_of_the_diagonal_ones(seed):
+    X, y = problem(seed, d=4)
+    hints = sample_links(y, 60, random_state=seed)
+    model = MMC(diagonal=True, regularization=0, tol=1e-9).fit(X, supervision=hints)
+    s = twin.mmc_scatter(X, hints.must).diagonal()
+    best = twin.mmc_objective(X, hints.cannot, model.metric_)
+    assert s @ model.metric_.diagonal() == pytest.approx(1.0)
+    for z in np.random.default_rng(seed).dirichlet(np.full(4, 0.5), size=300):
+        assert twin.mmc_objective(X, hints.cannot, np.diag(z / s)) <= best * (1 + 1e-9)
+    full = MMC(regularization=0, tol=1e-6).fit(X, supervision=hints)
+    assert full.objective_ >= best * (1 - 1e-6)
+
+
+@given(SEEDS)
+@settings(max_examples=10, deadline=None)
+def test_lsml_gradient_is_that_of_finite_differences(seed):
+    X, y = problem(seed)
+    hints = sample_triplets(y, 20, neither=False, random_state=seed)
+    told = told_comparisons(LSML(), X, hints, "refuse")
+    residuals = Residuals(X, Comparisons(told.rows, told.weights))
+    L = np.eye(3) + 0.3 * np.random.default_rng(seed).normal(size=(3, 3))
+    error = check_grad(
+        lambda flat: residuals(flat.reshape(3, 3))[0],
+        lambda flat: residuals(flat.reshape(3, 3))[1],
+        L.ravel(),
+        epsilon=1e-7,
+    )
+    assert error <= 1e-4 * max(1.0, np.abs(residuals(L)[1]).max())
+
+
+@given(SEEDS, st.booleans())
+@settings(max_examples=10, deadline=None)
+def test_lsml_is_the_optimum_of_its_objective(seed, with_prior):
+    X, y = problem(seed)
+    rng = np.random.default_rng(seed)
+    said = sample_triplets(y, 20, neither=False, random_state=seed)
+    hints = Supervision.from_triplets(30, said.triplets, said.answer_words, weights=rng.uniform(0.5, 2, 20))
+    M0 = np.linalg.inv(np.cov(X.T, bias=True)) if with_prior else np.eye(3)
+    model = LSML(gamma=0.5, prior="covariance" if with_prior else "identity", tol=1e-6)
+    M = model.fit(X, supervision=hints).metric_
+    best = twin.lsml_objective(X, hints, M, M0, 0.5)
+    assert best == pytest.approx(model.objective_, rel=1e-6)
+    for _ in range(20):  # convex: better nowhere near means better nowhere
+        E = 0.03 * rng.normal(size=(3, 3))
+        near = (np.eye(3) + E) @ M @ (np.eye(3) + E).T
+        assert twin.lsml_objective(X, hints, near, M0, 0.5) >= best - 1e-7
+
+
+@given(SEEDS, st.sampled_from([0.3, 0.03, 0.003]))
+@settings(max_examples=10, deadline=None)
+def test_sparse_lp_solves_the_whole_program(seed, sparsity):
+    X, y = problem(seed, d=4)
+    hints = sample_triplets(y, 12, neither=False, random_state=seed)
+    M, objective = twin.sparse_lp(X, hints, sparsity)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # no metric may be worth its price
+        model = SparseLP(sparsity).fit(X, supervision=hints)
+    assert model.objective_ == pytest.approx(objective, abs=1e-6)
+    if M.any():
+        off = np.abs(model.metric_).sum(axis=1) - 2 * model.metric_.diagonal()
+        assert (off <= 1e-9 * np.abs(model.metric_).max()).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sssvad_states_cost_what_the_formula_says_and_never_rise(seed):
+    X, y = problem(seed)
+    X = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean())
+    hints = sample_triplets(y, 25, neither=False, random_state=seed)
+    told = told_comparisons(LSML(), X, hints, "refuse")
+    p = Problem(X, told, price=0.5, margin=1.0, temperature=0.5)
+    state = State.start(p, X[:3])
+    for _ in range(8):
+        slow = twin.sssvad_objective(
+            X, state.labels, state.centers, state.weights, twin.comparisons(hints), 0.5, 1.0, 0.5
+        )
+        assert state.objective == pytest.approx(slow)
+        better = p.improve(state)
+        between = twin.sssvad_objective(
+            X, better.labels, better.centers, better.weights, twin.comparisons(hints), 0.5, 1.0, 0.5
+        )
+        after = p.assign(better)
+        assert between <= state.objective + 1e-9
+        assert after.objective <= between + 1e-9
+        state = after
+
+
+def test_sssvad_weights_are_the_optimum_of_a_convex_problem():
+    X, y = problem(1)
+    X = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean())
+    hints = sample_triplets(y, 25, neither=False, random_state=1)
+    told = told_comparisons(LSML(), X, hints, "refuse")
+    p = Problem(X, told, price=0.5, margin=1.0, temperature=0.5)
+    state = p.improve(State.start(p, X[:3]))
+
+    def cost(weights):
+        return twin.sssvad_objective(
+            X, state.labels, state.centers, weights, twin.comparisons(hints), 0.5, 1.0, 0.5
+        )
+
+    best = cost(state.weights)
+    rng = np.random.default_rng(0)
+    for spread in (0.01, 0.1, 1.0):
+        for _ in range(20):
+            other = state.weights * np.exp(spread * rng.normal(size=state.weights.shape))
+            assert cost(3 * other / other.sum(axis=1, keepdims=True)) >= best - 1e-6
