@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from likewise import MPCKMeans, PCKMeans
 from likewise._compat import HAS_CALLBACKS
+from likewise.evaluation import HintSearchCV
 from likewise.supervision import sample_links
 
 X, Y = load_iris(return_X_y=True)
@@ -53,6 +54,21 @@ def test_grid_search_around_a_pipeline(routing):
     assert search.best_estimator_[-1].heard_ == (150, HINTS)
     assert search.cv_results_["mean_test_score"].shape == (2,)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_search_by_hints_inside_cross_validation_by_rows(routing):
+    search = HintSearchCV(PCKMeans(n_init=2, random_state=0), {"n_clusters": [2, 3]}, cv=3, random_state=0)
+    folds = KFold(2, shuffle=True, random_state=0)
+    with sklearn.config_context(enable_metadata_routing=routing):
+        result = cross_validate(
+            search, X, Y, cv=folds, scoring=ARI, params={"supervision": HINTS}, return_estimator=True
+        )
+    for model, (train, _) in zip(result["estimator"], folds.split(X), strict=True):
+        assert model.labels_.shape == (75,)
+        assert model.n_scored_ + model.n_implied_ == len(HINTS[train].must) + len(HINTS[train].cannot)
+        assert model.best_params_ == {"n_clusters": 3}
+    assert result["test_score"].mean() > 0.5
 
 
 def test_train_test_split_cuts_them_too():

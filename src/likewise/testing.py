@@ -67,7 +67,7 @@ def _problem(kinds: frozenset[str]) -> tuple[np.ndarray, np.ndarray, Supervision
 def _fitted(estimator: Any, X: np.ndarray, hints: Any, n_clusters: int = 3) -> Any:
     model = clone(estimator)
     known = model.get_params(deep=False)
-    wanted = {"n_clusters": n_clusters, "random_state": 0}
+    wanted: dict[str, Any] = {"n_clusters": n_clusters, "random_state": 0}
     # A part of a kind that a method refuses unless told to leave it out; all other refusals are checked.
     wanted |= {name: "drop" for name in ("cannot", "neither") if known.get(name) == "refuse"}
     model.set_params(**{name: value for name, value in wanted.items() if name in known})

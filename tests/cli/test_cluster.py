@@ -9,9 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import likewise.discriminative
 import likewise.kmeans
-from likewise.cli._methods import METHODS, WITH_METRIC
+import likewise.mixture
+from likewise.cli._methods import METHODS
 from likewise.cli._report import scores_of, strayed_rows
+from likewise.exceptions import InconsistentSupervisionError, InconsistentSupervisionWarning
 from likewise.kmeans import MPCKMeans
 from likewise.supervision import Supervision
 
@@ -48,15 +51,56 @@ def test_every_method_finds_the_two_groups(run, files, method):
     assert grouped(labels_of(run(*words).stdout)) == TWO
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name]])
+OPTIONS = {
+    "--metric": "metric",
+    "--per-cluster": "per_cluster",
+    "--covariance": "covariance_type",
+    "--tau": "tau",
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_what_is_said_of_the_methods_is_so(method):
-    parameters = getattr(likewise.kmeans, METHODS[method])().get_params()
-    assert ("metric" in parameters and "per_cluster" in parameters) == (method in WITH_METRIC)
-    assert {"n_init", "max_iter", "random_state"} <= set(parameters)
+    model = METHODS[method].estimator()
+    parameters = set(model.get_params())
+    assert {opt for opt, name in OPTIONS.items() if name in parameters} == METHODS[method].options
+    assert {"n_clusters", "n_init", "max_iter", "random_state"} <= parameters
+    assert METHODS[method].uses == getattr(model, "_honours", frozenset())
 
 
-def test_every_estimator_of_the_family_is_offered():
-    assert set(likewise.kmeans.__all__) == {name for name in METHODS.values() if name}
+@pytest.mark.parametrize("method", [name for name in METHODS if "links" in METHODS[name].uses])
+def test_the_methods_called_hard_are_those_that_refuse_contradictions(method):
+    model = METHODS[method].estimator(2, n_init=1, random_state=0)
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [9.0, 9.0], [9.0, 8.0], [8.0, 9.0]])
+    hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
+    expected = InconsistentSupervisionError if METHODS[method].hard else InconsistentSupervisionWarning
+    with pytest.raises(expected):  # warnings are errors here
+        model.fit(X, supervision=hints)
+
+
+def test_every_clusterer_of_the_families_is_offered():
+    offered = {method.home for method in METHODS.values()}
+    for room in (likewise.kmeans, likewise.mixture, likewise.discriminative):
+        for name in room.__all__:
+            assert not hasattr(getattr(room, name), "fit") or f"{room.__name__}:{name}" in offered
+
+
+def test_the_covariance_of_a_mixture_can_be_chosen(run, files):
+    words = [*BASE, "--method", "gm-pr", "--hints", "hints.csv", "--covariance", "spherical", "--json"]
+    document = json.loads(run(*words).stdout)
+    assert document["covariance_type"] == "spherical"
+    assert grouped({row["id"]: row["cluster"] for row in document["labels"]}) == TWO
+
+
+def test_triplets_are_used_and_counted(run, files):
+    (files / "hints.csv").write_text("a,b,c,answer\na1,a2,b1,AB\nb1,b2,a1,AB\na1,b1,b2,AB\n")
+    words = [*BASE, "--method", "discriminative", "--hints", "hints.csv"]
+    said = run(*words).stderr
+    assert "triplets    2 of 3 triplets kept (66.7%)" in said
+    assert "broken: a1, b1, b2   (AB)" in said
+    kept = json.loads(run(*words, "--json").stdout)["kept"]
+    assert kept["triplets"] == [2, 3]
+    assert kept["broken_triplets"] == [{"items": ["a1", "b1", "b2"], "answer": "AB"}]
 
 
 def test_labels_are_those_of_the_estimator(run, files):

@@ -1,59 +1,111 @@
-"""The methods that ``likewise cluster`` offers, by the names that people type."""
+"""The methods that the command line offers, by the names that people type.
+
+What each uses stands here too, so that a method can be refused without importing the others.
+"""
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from likewise.exceptions import UnsupportedSupervisionError
 
+LINKS, LABELS = frozenset({"links"}), frozenset({"labels"})
+
+
+@dataclass(frozen=True)
+class Method:
+    """Where a method lives and what it takes.
+
+    Attributes
+    ----------
+    home : str
+        ``module:class``.
+    uses : frozenset of str
+        The kinds of hint that it uses.
+    options : frozenset of str
+        The options of the command line that are for it, besides those that all have.
+    hard : bool
+        Whether it breaks no link, so that links that contradict one another stop it.
+    """
+
+    home: str
+    uses: frozenset[str] = LINKS
+    options: frozenset[str] = frozenset()
+    hard: bool = False
+
+    @property
+    def estimator(self) -> Any:
+        """The class of the estimator; its module is imported now."""
+        module, _, name = self.home.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+_METRIC = frozenset({"--metric", "--per-cluster"})
+_COVARIANCE = frozenset({"--covariance"})
 METHODS = {
-    "mpck-means": "MPCKMeans",
-    "pck-means": "PCKMeans",
-    "mk-means": "MKMeans",
-    "cop-k-means": "COPKMeans",
-    "constrained-k-means": "ConstrainedKMeans",
-    "seeded-k-means": "SeededKMeans",
-    "k-means": "",  # scikit-learn's, which takes no hints
+    "mpck-means": Method("likewise.kmeans:MPCKMeans", options=_METRIC),
+    "pck-means": Method("likewise.kmeans:PCKMeans"),
+    "mk-means": Method("likewise.kmeans:MKMeans", options=_METRIC),
+    "cop-k-means": Method("likewise.kmeans:COPKMeans", hard=True),
+    "constrained-k-means": Method("likewise.kmeans:ConstrainedKMeans", uses=LABELS),
+    "seeded-k-means": Method("likewise.kmeans:SeededKMeans", uses=LABELS),
+    "gm-pr": Method("likewise.mixture:PairwiseGaussianMixture", options=_COVARIANCE),
+    "gmm-ec": Method("likewise.mixture:EquivalenceGaussianMixture", options=_COVARIANCE),
+    "em-pc": Method("likewise.mixture:PosteriorConstrainedGaussianMixture", options=_COVARIANCE),
+    "discriminative": Method(
+        "likewise.discriminative:DiscriminativeClustering",
+        uses=frozenset({"links", "triplets"}),
+        options=frozenset({"--tau"}),
+    ),
+    "sss-vad": Method("likewise.metric:SSSVaD", uses=frozenset({"triplets"})),
+    "k-means": Method("sklearn.cluster:KMeans", uses=frozenset()),  # takes no hints
 }
 DEFAULT = "mpck-means"
-HARD = ("cop-k-means",)  # these break no link, so links that contradict one another stop them
-WITH_METRIC = ("mpck-means", "mk-means")  # these learn one, so --metric and --per-cluster are for them
+# What each option is for, and the parameter that it sets.
+_OPTIONS = {
+    "--metric": ("metric", "methods that learn a metric"),
+    "--per-cluster": ("per_cluster", "methods that learn a metric"),
+    "--covariance": ("covariance_type", "mixtures of Gaussians"),
+    "--tau": ("tau", "the discriminative method"),
+}
 
 
 def options_of(
-    method: str, *, n_init: int | None, max_iter: int | None, metric: str | None, per_cluster: bool
+    method: str, *, n_init: int | None = None, max_iter: int | None = None, **own: Any
 ) -> dict[str, Any]:
-    """Return the parameters that the options set; an option that the method does not have is refused."""
-    for option, given in (("--metric", metric is not None), ("--per-cluster", per_cluster)):
-        if given and method not in WITH_METRIC:
-            raise click.UsageError(
-                f"{option} is for methods that learn a metric ({', '.join(WITH_METRIC)}), not for {method}."
-            )
-    said = {"n_init": n_init, "max_iter": max_iter, "metric": metric, "per_cluster": per_cluster or None}
+    """Return the parameters that the options set; an option that the method does not have is refused.
+
+    `own` are the options that not all methods have, by the names of the parameters; None was not given.
+    """
+    said = {"n_init": n_init, "max_iter": max_iter}
+    for option, (parameter, what) in _OPTIONS.items():
+        value = own.get(parameter)
+        if value is not None and option not in METHODS[method].options:
+            fitting = [name for name, other in METHODS.items() if option in other.options]
+            raise click.UsageError(f"{option} is for {what} ({', '.join(fitting)}), not for {method}.")
+        said[parameter] = value
     return {name: value for name, value in said.items() if value is not None}
 
 
 def estimator_of(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:
     """Make the estimator of a method."""
     if method == "k-means":
-        from sklearn.cluster import KMeans
-
-        return KMeans(n_clusters, random_state=seed, **{"n_init": 10, **options})
-    import likewise.kmeans
-
-    return getattr(likewise.kmeans, METHODS[method])(n_clusters, random_state=seed, **options)
+        options = {"n_init": 10, **options}
+    return METHODS[method].estimator(n_clusters, random_state=seed, **options)
 
 
 def honoured(method: str) -> frozenset[str]:
     """Return the kinds of hint that a method uses."""
-    if not METHODS[method]:
-        return frozenset()
-    import likewise.kmeans
+    return METHODS[method].uses
 
-    kinds: frozenset[str] = getattr(likewise.kmeans, METHODS[method])._honours
-    return kinds
+
+def methods_for(kinds: frozenset[str]) -> list[str]:
+    """Return the methods that use all of these kinds of hint."""
+    return [name for name, method in METHODS.items() if kinds <= method.uses]
 
 
 def check_honoured(method: str, kinds: frozenset[str]) -> None:
@@ -61,13 +113,13 @@ def check_honoured(method: str, kinds: frozenset[str]) -> None:
     if kinds <= honoured(method):
         return
     missing = sorted(kinds - honoured(method))
-    fitting = [other for other in METHODS if kinds <= honoured(other)]
+    fitting = methods_for(kinds)
     if fitting:
         way_on = f"These methods use them: {', '.join(fitting)}."
     else:
         way_on = "No method here uses them as they are."
-    linked = [other for other in METHODS if "links" in honoured(other)]
     raise UnsupportedSupervisionError(
         f"--method {method} does not use {' or '.join(missing)}, and to leave them aside would be worse than "
-        f"to stop. {way_on} Or add --as-links, which says everything with links, for {', '.join(linked)}."
+        f"to stop. {way_on} Or add --as-links, which says everything with links, for "
+        f"{', '.join(methods_for(LINKS))}."
     )

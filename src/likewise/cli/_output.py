@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import secrets
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -79,6 +80,11 @@ def console(*, stderr: bool = True) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def own_name() -> str:
+    """Return what to type to run this program: its path, if its plain name would not find it."""
+    return "likewise" if shutil.which("likewise") or not Path(sys.argv[0]).exists() else sys.argv[0]
 
 
 def print_json(document: dict[str, Any]) -> None:

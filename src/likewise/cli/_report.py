@@ -9,10 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.cli._tables import Table
-from likewise.evaluation import Satisfaction, Scores, link_satisfaction, scores
+from likewise.evaluation import (
+    Satisfaction,
+    Scores,
+    TripletSatisfaction,
+    link_satisfaction,
+    scores,
+    triplet_satisfaction,
+)
 from likewise.supervision import RowIds, Supervision
 
 SHOWN = 10
+# What methods call the number that they make small or large.
+_OBJECTIVES = ("objective_", "inertia_", "lower_bound_")
 _BAR = 24
 
 
@@ -28,6 +37,8 @@ class Report:
         The rows, what was said of them, and the cluster of each.
     kept : Satisfaction
         The stated links that the clustering keeps.
+    kept_triplets : TripletSatisfaction
+        The stated triplets that it keeps.
     classes : tuple of str
         The class that each of the first clusters stands for, where labels were given.
     strayed : tuple of int
@@ -44,6 +55,7 @@ class Report:
     hints: Supervision
     labels: npt.NDArray[np.int64]
     kept: Satisfaction
+    kept_triplets: TripletSatisfaction
     classes: tuple[str, ...]
     strayed: tuple[int, ...]
     scores: dict[str, Scores | None]
@@ -52,7 +64,9 @@ class Report:
     def of(cls, method: str, model: Any, table: Table, hints: Supervision, truth: str | None) -> Report:
         """Look through a fitted estimator."""
         labels = np.asarray(model.labels_, dtype=np.int64)
-        objective = getattr(model, "objective_", getattr(model, "inertia_", None))
+        objective = next(
+            (found for name in _OBJECTIVES if (found := getattr(model, name, None)) is not None), None
+        )
         return cls(
             method=method,
             n_clusters=int(model.n_clusters),
@@ -62,6 +76,7 @@ class Report:
             hints=hints,
             labels=labels,
             kept=link_satisfaction(labels, hints),
+            kept_triplets=triplet_satisfaction(labels, hints),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             strayed=strayed_rows(labels, hints.label_codes),
             scores={} if truth is None else scores_of(table.kept[truth], labels, hints.touched),
@@ -82,6 +97,14 @@ class Report:
             for i, j in pairs.tolist()
         ]
 
+    def broken_triplets(self) -> list[dict[str, Any]]:
+        """Return the triplets that are broken, by ids."""
+        ids, words = self.table.ids, self.hints.answer_words
+        return [
+            {"items": [ids[row] for row in self.hints.triplets[t].tolist()], "answer": words[t]}
+            for t in self.kept_triplets.broken.tolist()
+        ]
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the labels as plain values."""
         kept = self.kept
@@ -100,6 +123,7 @@ class Report:
                 "cannot": len(self.hints.cannot),
                 "must_groups": len(self.hints.must_groups),
                 "cannot_groups": len(self.hints.cannot_groups),
+                "triplets": len(self.hints.triplets),
                 "labels": int((self.hints.label_codes >= 0).sum()),
                 "rows": int(self.hints.touched.sum()),
             },
@@ -107,7 +131,9 @@ class Report:
                 "share": kept.share,
                 "must": [kept.n_must_kept, kept.n_must],
                 "cannot": [kept.n_cannot_kept, kept.n_cannot],
+                "triplets": [self.kept_triplets.n_kept, self.kept_triplets.n_triplets],
                 "broken": self.broken(),
+                "broken_triplets": self.broken_triplets(),
                 "broken_groups": kept.n_broken_must_groups + kept.n_broken_cannot_groups,
                 "strayed": [self.table.ids[row] for row in self.strayed],
             },
@@ -152,6 +178,15 @@ class Report:
                 lines.append(f"            and {len(broken) - SHOWN} more; --json lists all")
             if groups := self.kept.n_broken_must_groups + self.kept.n_broken_cannot_groups:
                 lines.append(f"            {_count(groups, 'group')} with a broken link")
+        if "triplets" in self.hints.kinds:
+            lines.append(f"triplets    {self.kept_triplets}")
+            lines += [
+                f"            broken: {', '.join(one['items'])}   ({one['answer']})"
+                for one in self.broken_triplets()[:SHOWN]
+            ]
+            if len(self.kept_triplets.broken) > SHOWN:
+                more = len(self.kept_triplets.broken) - SHOWN
+                lines.append(f"            and {more} more; --json lists all")
         if "labels" in self.hints.kinds:
             n_labels = int((self.hints.label_codes >= 0).sum())
             lines.append(f"labels      {n_labels - len(self.strayed)} of {n_labels} with their class")

@@ -118,7 +118,7 @@ def table_of(raw: Raw, columns: Columns) -> Table:
             f"Use it as the ids with --id '{stray[0]}', or leave it out with --drop '{stray[0]}'."
         )
     X = _features(raw, names)
-    kept = {} if columns.truth is None else {columns.truth: _texts(raw, columns.truth)}
+    kept = {} if columns.truth is None else {columns.truth: texts_of(raw, columns.truth)}
     dropped = tuple(name for name in raw.names if name not in {*names, columns.id})
     return Table(ids, X, names, dropped, kept)
 
@@ -138,7 +138,7 @@ def ids_of(raw: Raw, name: str | None) -> RowIds:
     """Return the cells of a column as ids, or row numbers from 0 if there is none."""
     if name is None:
         return RowIds.numbered(raw.n_rows)
-    texts = _texts(raw, name)
+    texts = texts_of(raw, name)
     first: dict[str, int] = {}
     for row, text in enumerate(texts):
         if text is None:
@@ -152,7 +152,8 @@ def ids_of(raw: Raw, name: str | None) -> RowIds:
     return RowIds.of(first)
 
 
-def _texts(raw: Raw, name: str) -> tuple[str | None, ...]:
+def texts_of(raw: Raw, name: str) -> tuple[str | None, ...]:
+    """Return the cells of a column as texts; None where a cell is empty."""
     column = raw.columns[raw.names.index(name)]
     if isinstance(column, list):
         return tuple(cell if cell else None for cell in column)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._methods import DEFAULT, HARD, METHODS, check_honoured, estimator_of, options_of
+from likewise.cli._methods import DEFAULT, METHODS, check_honoured, estimator_of, options_of
 from likewise.cli._options import columns_of, read_all_hints, table_options
 from likewise.cli._output import (
     STDOUT,
@@ -47,10 +47,19 @@ PICTURES = (".png", ".svg", ".pdf")
     type=click.Choice(list(METHODS)),
     default=DEFAULT,
     show_default=True,
-    help="How to cluster. The two with constrained and seeded in their names use labels, the others links.",
+    help="How to cluster. The two with constrained and seeded in their names use labels, discriminative uses "
+    "links and triplets, the others links.",
 )
 @click.option("--metric", type=click.Choice(["full", "diagonal"]), help="What kind of metric is learned.")
 @click.option("--per-cluster", is_flag=True, help="Learn a metric for each cluster.")
+@click.option(
+    "--covariance",
+    type=click.Choice(["full", "tied", "diag", "spherical"]),
+    help="What shapes the Gaussians of a mixture have.",
+)
+@click.option(
+    "--tau", type=click.FloatRange(min=0), help="How far the discriminative method keeps clusters clear."
+)
 @click.option("--n-init", type=click.IntRange(min=1), help="Starts, of which the best counts.")
 @click.option("--max-iter", type=click.IntRange(min=1), help="The most iterations of one start.")
 @click.option("--as-links", is_flag=True, help="Turn labels, triplets and bags into links first.")
@@ -74,6 +83,8 @@ def command(
     method: str,
     metric: str | None,
     per_cluster: bool,
+    covariance: str | None,
+    tau: float | None,
     n_init: int | None,
     max_iter: int | None,
     as_links: bool,
@@ -102,13 +113,22 @@ def command(
       likewise cluster data.csv -k 3 --hints hints.csv --out labels.csv
       likewise cluster data.csv -k 3 --id name --drop notes --standardize --plot clusters.png
       likewise cluster data.csv -k 3 --hints known.csv --method seeded-k-means --json
+      likewise cluster data.csv -k 3 --hints hints.csv --method gm-pr --covariance diag
     """
     if method == "k-means" and hints:
         raise click.UsageError("--method k-means takes no hints; leave --hints out or choose another method.")
     if as_json and out == STDOUT:
         raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, hints, out, plot)
-    options = options_of(method, n_init=n_init, max_iter=max_iter, metric=metric, per_cluster=per_cluster)
+    options = options_of(
+        method,
+        n_init=n_init,
+        max_iter=max_iter,
+        metric=metric,
+        per_cluster=per_cluster or None,
+        covariance_type=covariance,
+        tau=tau,
+    )
 
     from likewise.cli._report import Report, labels_table
     from likewise.cli._tables import read_table, standardized
@@ -171,7 +191,7 @@ def _fit(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> li
     from likewise.cli._conflicts import link_conflicts
 
     conflicts = link_conflicts(hints, ids)
-    if conflicts and method in HARD:
+    if conflicts and METHODS[method].hard:
         raise InconsistentSupervisionError(
             f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}{method} breaks no "
             "link, so it cannot go on. Take one of these hints out, or use a method that weighs them, such "

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._output import Command, Outputs, console, gathered_warnings, print_json, progress
+from likewise.cli._output import Command, Outputs, console, gathered_warnings, own_name, print_json, progress
 from likewise.exceptions import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -126,16 +124,11 @@ def growing_hints(y: Any, seed: int) -> list[Supervision]:
 
 def next_command(folder: Path, drawn: bool) -> str:
     """Return a command that does the last round again from the files."""
-    words = [_own_name(), "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
+    words = [own_name(), "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
     words += ["--truth", "group", "--hints", str(folder / "hints.csv")]
     words += ["--out", str(folder / "labels.csv")]
     words += ["--plot", str(folder / "clusters.png")] if drawn else []
     return shlex.join(words)
-
-
-def _own_name() -> str:
-    """Return what to type to run this program: its path, if its plain name would not find it."""
-    return "likewise" if shutil.which("likewise") or not Path(sys.argv[0]).exists() else sys.argv[0]
 
 
 def _as_links(hints: Supervision, ids: RowIds) -> dict[str, list[str]]:

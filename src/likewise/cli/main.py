@@ -15,7 +15,9 @@ from likewise import __version__
 
 COMMANDS = {
     "cluster": "Cluster a table of rows, following hints.",
+    "choose": "Choose the number of clusters and the method by held-out hints.",
     "check": "Look through a file of hints before using it.",
+    "compare-hints": "Tell whether pairs or triplets are worth more as questions.",
     "datasets": "List the known data sets, or write one to a file.",
     "demo": "Watch a clustering get better hint by hint.",
     "completion": "Print a script that completes commands in a shell.",
@@ -33,7 +35,8 @@ class LazyGroup(click.Group):
         """Import the module of a command and return the command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"likewise.cli.{cmd_name}").command
+        module = importlib.import_module(f"likewise.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
         return command
 
     def resolve_command(
@@ -64,6 +67,7 @@ def cli() -> None:
     Examples:
       likewise demo
       likewise check hints.csv data.csv --id name
+      likewise choose data.csv hints.csv -k 2:8
       likewise cluster data.csv -k 3 --hints hints.csv --out labels.csv
     """
 

@@ -1,4 +1,6 @@
-"""How well a clustering agrees with the truth, and how far it keeps the hints.
+"""How well a clustering agrees with the truth, how far it keeps hints, and what hints are worth.
+
+Without a truth, :class:`HintSearchCV` chooses a model by hints that were held out.
 
 Every score is worked out from the contingency table (rows that share a class and a cluster) or from the
 labels of the rows that a hint names; no list of all pairs of rows is ever built.
@@ -19,6 +21,16 @@ from likewise.evaluation._agreement import (
     pairwise_precision_recall_f,
     purity_score,
 )
+from likewise.evaluation._hint_cv import HintValidation, cross_validate_hints
+from likewise.evaluation._hint_folds import HintFold, HintKFold
+from likewise.evaluation._hint_scores import HeldOut, HintScoring
+from likewise.evaluation._hint_search import HintSearchCV
+from likewise.evaluation._information import (
+    HintInformation,
+    compare_hints,
+    pair_information,
+    triplet_information,
+)
 from likewise.evaluation._satisfaction import (
     Satisfaction,
     TripletSatisfaction,
@@ -28,19 +40,30 @@ from likewise.evaluation._satisfaction import (
 from likewise.evaluation._scores import Rows, Scores, scores
 
 __all__ = [
+    "HeldOut",
+    "HintFold",
+    "HintInformation",
+    "HintKFold",
+    "HintScoring",
+    "HintSearchCV",
+    "HintValidation",
     "PairwiseScores",
     "Rows",
     "Satisfaction",
     "Scores",
     "TripletSatisfaction",
     "adjusted_rand_score",
+    "compare_hints",
+    "cross_validate_hints",
     "link_satisfaction",
     "normalized_mutual_info_score",
+    "pair_information",
     "pairwise_f",
     "pairwise_precision_recall_f",
     "purity_score",
     "rand_score",
     "scores",
+    "triplet_information",
     "triplet_satisfaction",
     "v_measure_score",
 ]

@@ -1,5 +1,7 @@
-"""Pictures of clusterings and their hints; matplotlib is imported when one is drawn."""
+"""Pictures of clusterings, choices and hints; matplotlib is imported when one is drawn."""
 
+from likewise.plotting._choice import ChoiceDisplay
 from likewise.plotting._clusters import ClusterDisplay
+from likewise.plotting._information import InformationDisplay
 
-__all__ = ["ClusterDisplay"]
+__all__ = ["ChoiceDisplay", "ClusterDisplay", "InformationDisplay"]

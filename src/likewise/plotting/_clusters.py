@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.exceptions import SupervisionError
+from likewise.plotting._figure import Saved, clear_sides, new_figure
 from likewise.plotting._links import drawn_links
 from likewise.plotting._projection import Plane, project
 
@@ -21,7 +21,7 @@ KEPT, BROKEN = "#444444", "#D00000"
 _IN_LEGEND = 20  # so many clusters are named there
 
 
-class ClusterDisplay:
+class ClusterDisplay(Saved):
     """A clustering drawn in the plane: a colour for each cluster, lines for must-links and cannot-links.
 
     Make one with :meth:`from_predictions` or :meth:`from_estimator`. Must-links are solid lines, cannot-links
@@ -192,9 +192,7 @@ class ClusterDisplay:
     ) -> ClusterDisplay:
         """Draw on `ax`, or on a figure of its own; see :meth:`from_predictions`."""
         if ax is None:
-            figure = require("matplotlib.figure", extra="plot").Figure(figsize=(8, 5.5), layout="constrained")
-            require("matplotlib.backends.backend_agg", extra="plot").FigureCanvasAgg(figure)
-            ax = figure.subplots()
+            ax = new_figure(8, 5.5).subplots()
         self.ax_, self.figure_ = ax, ax.figure
         n_links, n_drawn = self._draw_links(max_links)
         self._draw_points()
@@ -210,17 +208,10 @@ class ClusterDisplay:
         ax.set_ylabel(self.axes[1])
         if not self.axes[1]:
             ax.set_yticks([])
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        clear_sides(ax)
         if legend:
             self._draw_legend()
         return self
-
-    def save(self, path: str | os.PathLike[str], *, dpi: int = 150) -> None:
-        """Write the figure to a file; the end of its name tells the format (.png, .svg, .pdf)."""
-        if self.figure_ is None:
-            self.plot()
-        self.figure_.savefig(path, dpi=dpi)
 
     def _draw_points(self) -> None:
         n = len(self.points)

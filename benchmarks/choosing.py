@@ -1,0 +1,115 @@
+"""How often held-out hints find the number of clusters, by score: ``python benchmarks/choosing.py``.
+
+For each data set, number of links, share of wrong answers, seed and method, every number of clusters is
+scored by 5-fold cross-validation over the links. Told are how often the best score is at the true number, and
+how much lower the adjusted Rand index is there than at the number where it is highest ("lost").
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections import defaultdict
+
+import numpy as np
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.preprocessing import StandardScaler
+
+from likewise import MPCKMeans, PCKMeans
+from likewise.evaluation import cross_validate_hints
+from likewise.supervision import sample_links
+
+SCORINGS = ("agreement", "accuracy", "balanced_accuracy", "log_score")
+
+
+def data_sets():
+    iris, wine, digits = (load(return_X_y=True) for load in (load_iris, load_wine, load_digits))
+    some = np.random.RandomState(0).permutation(len(digits[0]))[:500]
+    return {
+        "iris": (*iris, range(2, 9)),
+        "wine": (StandardScaler().fit_transform(wine[0]), wine[1], range(2, 9)),
+        "4 blobs": (*make_blobs(300, 2, centers=4, cluster_std=2.5, random_state=8), range(2, 10)),
+        "5 blobs": (*make_blobs(300, 4, centers=5, cluster_std=2.0, random_state=3), range(2, 10)),
+        "digits": (digits[0][some], digits[1][some], range(6, 15)),
+    }
+
+
+def by_labels(cls):
+    """Return a subclass that is scored by where the hints pushed each row."""
+
+    class Labels(cls):
+        @property
+        def predict(self):
+            raise AttributeError("predict")
+
+    return Labels
+
+
+def case(X, y, numbers, hints, cls, seed):
+    """Return the scores of each number of clusters, and its adjusted Rand index."""
+    scores, index = defaultdict(list), []
+    for k in numbers:
+        for word, how in (("predict", cls), ("labels_", by_labels(cls))):
+            kept = []
+            cross_validate_hints(
+                how(k, n_init=3, random_state=0), X, hints, random_state=seed,
+                scoring=lambda held: kept.append(held) or 0.0,
+            )  # fmt: skip
+            for name in SCORINGS:
+                scores[name, word].append(kept[0].score(name))  # all folds together come first
+        labels = cls(k, n_init=3, random_state=0).fit(X, supervision=hints).labels_
+        scores["silhouette", "no hold-out"].append(silhouette_score(X, labels))
+        index.append(adjusted_rand_score(y, labels))
+    return scores, np.array(index)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = []
+    for data, (X, y, numbers) in data_sets().items():
+        for n_links in (50, 100, 300):
+            for noise in (0.0, 0.1):
+                for seed in range(args.seeds):
+                    hints = sample_links(y, n_links, noise=noise, random_state=seed)
+                    for cls in (PCKMeans, MPCKMeans):
+                        scores, index = case(X, y, numbers, hints, cls, seed)
+                        scores["any number", "mean"] = None
+                        for (score, word), values in scores.items():
+                            lost = index.max() - (
+                                index.mean() if values is None else index[np.argmax(values)]
+                            )
+                            k = None if values is None else numbers[int(np.argmax(values))]
+                            rows.append((data, n_links, noise, score, word, k == len(set(y)), float(lost)))
+        print(data, "done", file=sys.stderr, flush=True)
+    if args.out:
+        with open(args.out, "w") as file:
+            json.dump(rows, file)
+    tell(rows)
+
+
+def tell(rows):
+    def line(name, use):
+        n = len(use)
+        print(
+            f"  {name:<32} right {sum(r[5] for r in use) / n:5.0%}  lost {sum(r[6] for r in use) / n:.3f}  ({n})"
+        )
+
+    parts = {"all": lambda r: True}
+    parts |= {f"{n} links": lambda r, n=n: r[1] == n for n in (50, 100, 300)}
+    parts |= {f"noise {e}": lambda r, e=e: r[2] == e for e in (0.0, 0.1)}
+    parts |= {data: lambda r, d=data: r[0] == d for data in dict.fromkeys(r[0] for r in rows)}
+    for title, holds in parts.items():
+        print(title)
+        for score, word in dict.fromkeys((r[3], r[4]) for r in rows):
+            line(f"{score}, {word}", [r for r in rows if holds(r) and (r[3], r[4]) == (score, word)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,375 @@
+"""``likewise choose``: the number of clusters and the method, from the hints alone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._methods import LINKS, METHODS, check_honoured, estimator_of, methods_for
+from likewise.cli._options import columns_of, read_all_hints, table_options
+from likewise.cli._output import (
+    Command,
+    Outputs,
+    check_distinct,
+    check_inputs,
+    check_output,
+    console,
+    gathered_warnings,
+    own_name,
+    print_json,
+    progress,
+)
+from likewise.cli.cluster import PICTURES, with_ids
+from likewise.exceptions import FileFormatError, UnsupportedSupervisionError
+
+if TYPE_CHECKING:
+    from likewise.supervision import RowIds, Supervision
+
+SHOWN = 15
+# What is compared unless --methods says otherwise, less those that do not use the hints. The mixtures take
+# many times as long and have to be asked for by name.
+USUAL = ("mpck-means", "pck-means", "discriminative", "seeded-k-means", "constrained-k-means")
+
+
+class Counts(click.ParamType):
+    """Numbers of clusters: ``4``, ``2:12`` with both ends, ``2,3,5``, or ``2:4,8``."""
+
+    name = "counts"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return the numbers, ascending, each once."""
+        if isinstance(value, tuple):
+            return value
+        found: set[int] = set()
+        for part in str(value).split(","):
+            low, colon, high = part.strip().partition(":")
+            try:
+                first, last = int(low), int(high) if colon else int(low)
+            except ValueError:
+                self.fail(
+                    f"{value!r} is not understood; wanted numbers such as 4, 2:12 or 2,3,5.", param, ctx
+                )
+            if first < 1 or last < first:
+                self.fail(f"{part.strip()!r} holds no number of clusters of at least 1.", param, ctx)
+            found.update(range(first, last + 1))
+        return tuple(sorted(found))
+
+
+class Methods(click.ParamType):
+    """Names of methods with commas between."""
+
+    name = "methods"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Return the names, each once, in the order given."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+        unknown = [name for name in names if name not in METHODS]
+        if unknown or not names:
+            self.fail(f"there is no method {unknown[0] if unknown else ''!r}; there are {_list(METHODS)}.")
+        return names
+
+
+def _list(names: Any) -> str:
+    return ", ".join(names)
+
+
+@click.command("choose", cls=Command)
+@click.argument("data", type=click.Path(allow_dash=True))
+@click.argument("hints", type=click.Path(), nargs=-1, required=True)
+@click.option(
+    "-k",
+    "--clusters",
+    type=Counts(),
+    default="2:8",
+    show_default=True,
+    metavar="NUMBERS",
+    help="The numbers of clusters to try: 4, 2:12 (both ends included), 2,3,5.",
+)
+@click.option(
+    "--methods",
+    type=Methods(),
+    metavar="A,B,C",
+    help="The methods to compare; by default the usual ones that use these hints. k-means, which uses none, "
+    "tells what the hints bring.",
+)
+@click.option("--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Folds of the hints.")
+@click.option(
+    "--scoring",
+    type=click.Choice(["accuracy", "agreement", "balanced-accuracy", "log-score"]),
+    default="accuracy",
+    show_default=True,
+    help="How predictions of held-out hints are scored.",
+)
+@click.option(
+    "--one-standard-error",
+    is_flag=True,
+    help="Choose the fewest clusters within one standard error of the best.",
+)
+@click.option(
+    "--as-links", is_flag=True, help="Say hints as links to methods that do not use them as they are."
+)
+@table_options
+@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=0,
+    help="Another seed, other folds and starts.  [default: 0]",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Fits to make at once."
+)
+@click.option("--out", type=click.Path(), help="Write all results: .csv, .parquet or .jsonl.")
+@click.option("--plot", type=click.Path(), help="Draw scores over numbers of clusters: .png, .svg or .pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
+@click.option("-q", "--quiet", is_flag=True, help="Draw no progress bar and print no notes.")
+def command(
+    data: str,
+    hints: tuple[str, ...],
+    clusters: tuple[int, ...],
+    methods: tuple[str, ...] | None,
+    cv: int,
+    scoring: str,
+    one_standard_error: bool,
+    as_links: bool,
+    id_column: str | None,
+    features: tuple[str, ...] | None,
+    drop: tuple[str, ...] | None,
+    no_header: bool,
+    encoding: str,
+    hints_encoding: str,
+    standardize: bool,
+    seed: int,
+    jobs: int,
+    out: str | None,
+    plot: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Choose the number of clusters and the method by held-out hints.
+
+    No true classes are needed. The hints of the HINTS files are cut into folds; each method is fitted with
+    each number of clusters and all folds but one, and asked what the hints of that one say. Hints that the
+    others imply do not count. The table is sorted by score, and the last line says what to type next.
+
+    \b
+    Examples:
+      likewise choose data.csv hints.csv -k 2:12
+      likewise choose data.csv hints.csv -k 2:12 --methods mpck-means,gm-pr,k-means --plot choice.png
+      likewise choose data.csv pairs.csv triplets.csv -k 2,3,5 --as-links --out table.csv --json
+    """
+    _check_files(data, hints, out, plot)
+
+    from likewise.cli._tables import read_table, standardized
+    from likewise.cli._write import write_table
+    from likewise.evaluation import HintSearchCV
+
+    with gathered_warnings() as notes, Outputs() as outputs:
+        columns = columns_of(id_column, features, drop)
+        table = read_table(data, columns, header=not no_header, encoding=encoding)
+        if clusters[-1] > len(table.ids):
+            raise FileFormatError(f"{clusters[-1]} clusters were asked of {len(table.ids)} row(s).")
+        said = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
+        names = _methods_for(methods, said, as_links)
+        X = standardized(table.X) if standardize else table.X
+        grid = {"n_clusters": list(clusters)}
+        search = HintSearchCV(
+            [(name, estimator_of(name, clusters[0], seed, {}), grid) for name in names],
+            cv=cv,
+            scoring=scoring.replace("-", "_"),
+            rule="one_standard_error" if one_standard_error else "best",
+            refit=False,
+            as_links=as_links,
+            n_jobs=jobs,
+            random_state=seed,
+        )
+        with progress(len(names) * len(clusters) * cv, quiet=quiet) as step:
+            _fit(search.set_params(progress=_teller(step)), X, said)
+        rows = _rows(search)
+        if plot is not None:
+            outputs.add(plot, _picture(search).save)
+        if out is not None:
+            cells = {name: [row[name] for row in rows] for name in rows[0]}
+            outputs.add(out, lambda part: write_table(part, cells))
+    notes = [*(with_ids(note, table.ids) for note in notes), *_failures(rows, table.ids)]
+    best = next(row for row in rows if row["chosen"])
+    todo = _next_command(best, said, click.get_current_context().params)
+    wrote = [path for path in (out, plot) if path is not None]
+    if as_json:
+        asked = {"data": data, "hint_files": list(hints), "seed": seed, "folds": cv, "scoring": scoring}
+        counted = {"n_scored": search.n_scored_, "n_implied": search.n_implied_}
+        print_json(
+            {**asked, **counted, "best": best, "results": rows, "next": todo, "wrote": wrote, "notes": notes}
+        )
+        return
+    _tell(rows, search, todo)
+    if not quiet:
+        for note in notes:
+            console().print(f"note: {note}", style="yellow")
+        for path in wrote:
+            console().print(f"wrote {path}")
+
+
+def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str | None) -> None:
+    """Find out now, not after the work, that something cannot be read or written."""
+    from likewise._optional import require
+    from likewise.cli._write import ENDINGS, check_writer
+
+    check_inputs(data, *hints)
+    check_distinct({"--out": out, "--plot": plot}, [data, *hints])
+    if out is not None:
+        check_output(out, ENDINGS, "--out")
+        check_writer(out)
+    if plot is not None:
+        check_output(plot, PICTURES, "--plot")
+        require("matplotlib", extra="plot")
+
+
+def _methods_for(asked: tuple[str, ...] | None, hints: Supervision, as_links: bool) -> tuple[str, ...]:
+    """Return the methods to compare, or say why one of them will not do."""
+    if asked is None:
+        fitting = {*methods_for(hints.kinds), *(methods_for(LINKS) if as_links else ())}
+        usual = tuple(name for name in USUAL if name in fitting)
+        if not usual:
+            raise UnsupportedSupervisionError(
+                f"no method uses {' and '.join(sorted(hints.kinds))} as they are. Add --as-links, which says "
+                "them as links."
+            )
+        return usual
+    for name in asked:
+        if METHODS[name].uses and not (as_links and METHODS[name].uses >= LINKS):
+            check_honoured(name, hints.kinds)
+    return asked
+
+
+def _teller(step: Callable[[str], None]) -> Callable[[int, int], None]:
+    step("fitting")
+    return lambda n_done, n_fits: step(f"{n_done} of {n_fits} fits")
+
+
+def _fit(search: Any, X: Any, hints: Supervision) -> None:
+    """Fit, without the warning about candidates that failed: the table and a note tell of them."""
+    import warnings
+
+    from sklearn.exceptions import FitFailedWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        search.fit(X, supervision=hints)
+
+
+def _failures(rows: list[dict[str, Any]], ids: RowIds) -> list[str]:
+    failed = [row for row in rows if row["failure"]]
+    if not failed:
+        return []
+    first = min(failed, key=lambda row: (row["method"], row["clusters"]))
+    why = with_ids(first["failure"].partition(": ")[2], ids)
+    return [
+        f"{len(failed)} of {len(rows)} candidates failed. The first is {first['method']} with "
+        f"{first['clusters']} clusters: {why}"
+    ]
+
+
+def _rows(search: Any) -> list[dict[str, Any]]:
+    """Return one row a candidate, the best score first, with plain values."""
+    results = search.cv_results_
+    order = sorted(range(len(results["rank_test_score"])), key=lambda c: (results["rank_test_score"][c], c))
+    return [
+        {
+            "method": str(results["method"][c]),
+            "clusters": int(results["n_clusters"][c]),
+            "score": _plain(results["mean_test_score"][c]),
+            "error": _plain(results["error_test_score"][c]),
+            "pairs_right": _plain(results["pair_accuracy"][c]),
+            "triplets_right": _plain(results["triplet_accuracy"][c]),
+            "seconds": _plain(results["mean_fit_time"][c]),
+            "chosen": c == search.best_index_,
+            "failure": results["failure"][c],
+        }
+        for c in order
+    ]
+
+
+def _plain(value: Any) -> float | None:
+    return None if value != value else float(value)
+
+
+def _picture(search: Any) -> Any:
+    from likewise.plotting import ChoiceDisplay
+
+    title = f"{search.n_scored_} held-out hints in {search.n_splits_} folds"
+    return ChoiceDisplay.from_search(search, title=title)
+
+
+def _next_command(best: dict[str, Any], said: Supervision, asked: dict[str, Any]) -> str:
+    """Return the command that clusters as was chosen."""
+    uses = METHODS[best["method"]].uses
+    words = [own_name(), "cluster", asked["data"], "-k", str(best["clusters"]), "--method", best["method"]]
+    for path in asked["hints"] if uses else ():
+        words += ["--hints", path]
+    words += ["--as-links"] if uses and not said.kinds <= uses else []
+    for option, value in (
+        ("--id", asked["id_column"]),
+        ("--features", _named(asked["features"])),
+        ("--drop", _named(asked["drop"])),
+        ("--encoding", asked["encoding"]),
+        ("--hints-encoding", asked["hints_encoding"] if uses else None),
+        ("--seed", str(asked["seed"])),
+    ):
+        words += [] if value in (None, "utf-8", "0") else [option, value]
+    words += [f"--{name.replace('_', '-')}" for name in ("no_header", "standardize") if asked[name]]
+    return shlex.join([*words, "--out", "labels.csv"])
+
+
+def _named(names: tuple[str, ...] | None) -> str | None:
+    return None if names is None else ",".join(f'"{name}"' if "," in name else name for name in names)
+
+
+def _tell(rows: list[dict[str, Any]], search: Any, todo: str) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    pairs, triplets = (
+        any(row[f"{kind}_right"] is not None for row in rows) for kind in ("pairs", "triplets")
+    )
+    if search.scoring == "accuracy" and pairs != triplets:  # the same number as the score
+        pairs = triplets = False
+    table.add_column("method", min_width=max(len(row["method"]) for row in rows), no_wrap=True)
+    for name in ("clusters", search.scoring.replace("_", " "), "±"):
+        table.add_column(name, justify="right")
+    for name, shown in (("pairs right", pairs), ("triplets right", triplets)):
+        if shown:
+            table.add_column(name, justify="right")
+    table.add_column("seconds", justify="right")
+    table.add_column("")
+    chosen = next(place for place, row in enumerate(rows) if row["chosen"])
+    for row in rows[: max(SHOWN, chosen + 1)]:
+        cells = [row["method"], str(row["clusters"]), _cell(row["score"], ".3f"), _cell(row["error"], ".3f")]
+        cells += [_cell(row["pairs_right"], ".0%")] if pairs else []
+        cells += [_cell(row["triplets_right"], ".0%")] if triplets else []
+        note = "chosen" if row["chosen"] else ("failed" if row["failure"] else "")
+        table.add_row(*cells, _cell(row["seconds"], ".2f"), note, style="bold" if row["chosen"] else None)
+    stdout = console(stderr=False)
+    stdout.print(
+        f"{search.n_scored_} held-out hints in {search.n_splits_} folds"
+        f" ({search.n_implied_} more follow from others and do not count)"
+    )
+    stdout.print(table)
+    if len(rows) > SHOWN:
+        stdout.print(f"and {len(rows) - SHOWN} more; --out and --json have all")
+    stdout.print("next, cluster as chosen:")
+    stdout.print(f"  {todo}", style="bold")
+
+
+def _cell(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)

@@ -1,0 +1,152 @@
+"""``likewise compare-hints``: whether to ask people for pairs or for triplets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._output import (
+    Command,
+    Outputs,
+    check_distinct,
+    check_inputs,
+    check_output,
+    console,
+    print_json,
+)
+from likewise.cli.cluster import PICTURES
+from likewise.exceptions import FileFormatError
+
+if TYPE_CHECKING:
+    from likewise.cli._raw import Raw
+
+IDS = ("id", "index", "key", "row", "name")  # a column of this name is not taken for labels unasked
+
+
+def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    try:
+        return tuple(float(part) for part in value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not understood; wanted numbers such as .5,.3,.2.") from None
+
+
+_chance = click.FloatRange(0, 1)
+_time = click.FloatRange(0, min_open=True)
+
+
+@click.command("compare-hints", cls=Command)
+@click.argument("labels", type=click.Path(allow_dash=True), required=False)
+@click.option("--column", metavar="COLUMN", help="The column of labels, if there are several columns.")
+@click.option(
+    "--classes", type=click.IntRange(min=1), help="Instead of LABELS: so many classes of equal size."
+)
+@click.option(
+    "--shares", callback=_shares, metavar="P,Q,R", help="Instead of LABELS: the share of each class."
+)
+@click.option("--noise-pair", type=_chance, default=0.0, help="The share of answers to pairs that are wrong.")
+@click.option("--noise-triplet", type=_chance, default=0.0, help="The same of triplets.")
+@click.option("--seconds-pair", type=_time, help="How long an answer to a pair takes.")
+@click.option("--seconds-triplet", type=_time, help="The same of a triplet.")
+@click.option("--no-header", is_flag=True, help="The CSV file has no header; columns are f0, f1 and so on.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file.")
+@click.option("--plot", type=click.Path(), help="Draw bits over numbers of classes: .png, .svg or .pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
+def command(
+    labels: str | None,
+    column: str | None,
+    classes: int | None,
+    shares: tuple[float, ...] | None,
+    noise_pair: float,
+    noise_triplet: float,
+    seconds_pair: float | None,
+    seconds_triplet: float | None,
+    no_header: bool,
+    encoding: str,
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """Tell whether pairs or triplets are worth more as questions.
+
+    Counts the classes in a column of LABELS (CSV, Parquet or .npy; - is stdin) and tells how many bits one
+    answer tells about them: "do these two belong together?" and "which two of these three do?". People answer
+    triplets more slowly and less surely; what you know of that goes into the options.
+
+    \b
+    Examples:
+      likewise compare-hints labels.csv --column species
+      likewise compare-hints --classes 13 --noise-pair .1 --noise-triplet .2
+      likewise compare-hints --shares .5,.3,.2 --seconds-pair 4 --seconds-triplet 7 --plot bits.png
+    """
+    if sum(given is not None for given in (labels, classes, shares)) != 1:
+        raise click.UsageError("give a file of LABELS, --classes or --shares, one of the three.")
+    if column is not None and labels is None:
+        raise click.UsageError("--column names a column of LABELS; give the file.")
+    if labels is not None:
+        check_inputs(labels)
+        check_distinct({"--plot": plot}, [labels])
+    if plot is not None:
+        from likewise._optional import require
+
+        check_output(plot, PICTURES, "--plot")
+        require("matplotlib", extra="plot")
+
+    from likewise.evaluation import compare_hints
+
+    told: dict[str, Any] = {
+        "noise_pair": noise_pair,
+        "noise_triplet": noise_triplet,
+        "seconds_pair": seconds_pair,
+        "seconds_triplet": seconds_triplet,
+    }
+    notes: list[str] = []
+    if labels is None:
+        found = compare_hints(shares=shares if classes is None else [1 / classes] * classes, **told)
+    else:
+        from likewise.cli._raw import read_raw
+        from likewise.cli._tables import texts_of
+
+        raw = read_raw(labels, header=not no_header, encoding=encoding)
+        name = _column(raw, column)
+        known = [text for text in texts_of(raw, name) if text is not None]
+        if not known:
+            raise FileFormatError(f"{raw.path}: the column {name!r} is empty; wanted labels.")
+        notes.append(f"{len(known):,} labels of the column {name!r} were counted.")
+        if len(known) < raw.n_rows:
+            notes.append(f"{raw.n_rows - len(known):,} row(s) without a label were left out.")
+        if len(set(known)) == len(known) > 1:
+            notes.append("no label occurs twice; perhaps the column holds ids. Name another with --column.")
+        found = compare_hints(known, **told)
+    if plot is not None:
+        from likewise.plotting import InformationDisplay
+
+        with Outputs() as outputs:
+            outputs.add(plot, InformationDisplay.from_classes(marked=found).save)
+    wrote = [] if plot is None else [plot]
+    if as_json:
+        print_json({**found.as_dict(), "wrote": wrote, "notes": notes})
+        return
+    click.echo(str(found))
+    for note in notes:
+        console().print(f"note: {note}", style="yellow")
+    for path in wrote:
+        console().print(f"wrote {path}")
+
+
+def _column(raw: Raw, asked: str | None) -> str:
+    """Return the column of labels: the one that is named, or the only one that is not of ids."""
+    shown = ", ".join(map(repr, raw.names[:8])) + (", …" if len(raw.names) > 8 else "")
+    if asked is not None:
+        if asked not in raw.names:
+            raise click.BadParameter(
+                f"{raw.path} has no column {asked!r}; it has {shown}.", param_hint="'--column'"
+            )
+        return asked
+    others = [name for name in raw.names if name.casefold() not in IDS] or list(raw.names)
+    if len(others) > 1:
+        raise click.UsageError(
+            f"{raw.path} has several columns ({shown}); name that of the labels with --column."
+        )
+    return others[0]

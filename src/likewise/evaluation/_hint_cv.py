@@ -1,0 +1,324 @@
+"""Cross-validation over the hints: what a model, told of some of them, says of the others."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from likewise.base import warn_caller
+from likewise.evaluation._codes import check_same_rows
+from likewise.evaluation._hint_folds import HintFold, HintKFold
+from likewise.evaluation._hint_scores import HeldOut, HintScoring, check_scoring
+from likewise.exceptions import SupervisionError, UnsupportedSupervisionError
+from likewise.supervision import Supervision
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class HintValidation:
+    """How well a model predicts hints that it was not told of.
+
+    Attributes
+    ----------
+    score : float
+        The score over all held-out questions together, each counted once; the higher the better.
+    error : float
+        Its standard error, answers being taken as independent.
+    split_scores : ndarray of shape (n_splits,)
+        The score of each fold; NaN where all that was held out is implied.
+    pair_accuracy, triplet_accuracy : float
+        The share of held-out pairs, and of triplets, that are predicted right; NaN if there are none.
+    n_scored, n_implied : ndarray of shape (n_splits,)
+        How many held-out questions were scored in each fold, and how many were left out because the training
+        hints decide them.
+    fit_times : ndarray of shape (n_splits,)
+        Seconds that each fit took.
+    scoring : str
+        The name of the score.
+    failure : str or None
+        Why a fit failed, if one did; `score` is then `error_score`.
+    """
+
+    score: float
+    error: float
+    split_scores: FloatArray
+    pair_accuracy: float
+    triplet_accuracy: float
+    n_scored: IntArray
+    n_implied: IntArray
+    fit_times: FloatArray
+    scoring: str
+    failure: str | None = None
+
+    def __str__(self) -> str:
+        if self.failure is not None:
+            return f"failed: {self.failure}"
+        shares = [
+            f"{share:.1%} of the {kind} right"
+            for kind, share in (("pairs", self.pair_accuracy), ("triplets", self.triplet_accuracy))
+            if not np.isnan(share)
+        ]
+        return (
+            f"{self.scoring} {self.score:.3f} ± {self.error:.3f}; {', '.join(shares)} "
+            f"({self.n_scored.sum()} held out in {len(self.n_scored)} folds, {self.n_implied.sum()} implied)"
+        )
+
+
+def cross_validate_hints(
+    estimator: Any,
+    X: Any,
+    supervision: Supervision,
+    *,
+    cv: int | HintKFold = 5,
+    scoring: HintScoring | Callable[[HeldOut], float] = "accuracy",
+    as_links: bool = False,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    error_score: float | str = np.nan,
+    progress: Callable[[int, int], Any] | None = None,
+) -> HintValidation:
+    """Score a model by hints that it was not told of; no true classes are needed.
+
+    The hints, not the rows, are cut into folds (:class:`HintKFold`). In each, the model is fitted to all rows
+    with the hints of the other folds, and asked the held-out questions: do these two rows belong together,
+    and which two of these three? Questions that the training hints decide are left out and counted.
+
+    What the model says comes from ``predict_proba(X)`` where there is one, Σ_k p_ak p_bk being the chance
+    that rows a and b are together; else from ``predict(X)``, else from ``labels_``. So a row is judged by
+    where the model would put it, not by where a training hint pushed it; to choose the number of clusters
+    this was measured to be better.
+
+    Parameters
+    ----------
+    estimator : estimator or pipeline
+        Anything with ``fit(X, supervision=hints)``, or a pipeline that ends with it. It is cloned. An
+        estimator that takes no hints, such as scikit-learn's KMeans, is fitted without: a baseline.
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    supervision : Supervision
+        The hints. Pairs, triplets and labels are held out; groups of links and bags stay in training.
+    cv : int or HintKFold, default=5
+        The folds.
+    scoring : str or callable, default="accuracy"
+        - ``"accuracy"``: the share of held-out answers that are predicted right.
+        - ``"agreement"``: (o - e) / (1 - e), with o that share and e the one that chance would get (Cohen's
+          kappa). 1 is perfect, 0 is chance. For pairs drawn at random it estimates the adjusted Rand index,
+          which is this number over all pairs (Warrens 2008).
+        - ``"balanced_accuracy"``: the mean of the shares among must-links, cannot-links, triplets that
+          name two rows, and triplets answered NEITHER.
+        - ``"log_score"``: the mean of log₂ of the probability of the answer, mixed with 5 % of even chances,
+          which keeps methods without probabilities in the race.
+        - a function of a :class:`HeldOut` that returns a number, higher being better.
+    as_links : bool, default=False
+        Say the training hints as links (``to_links()``) where the estimator refuses them as they are, so
+        that a method for links can be compared with one for triplets on the same questions.
+    n_jobs : int or None, default=None
+        How many folds to fit at once, as in scikit-learn. It changes nothing but the time.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the folds, if `cv` is a number.
+    error_score : float or "raise", default=nan
+        The score if a fit fails, with a warning; or raise the error.
+    progress : callable, optional
+        Called as ``progress(n_done, n_fits)`` after every fit.
+
+    Returns
+    -------
+    HintValidation
+
+    See Also
+    --------
+    HintSearchCV : choose among parameters and methods in this way.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from likewise import MPCKMeans
+    >>> from likewise.supervision import sample_links
+    >>> X, y = load_iris(return_X_y=True)
+    >>> hints = sample_links(y, 100, random_state=0)
+    >>> for k in (2, 3, 4):
+    ...     model = MPCKMeans(k, random_state=0)
+    ...     print(k, round(cross_validate_hints(model, X, hints, random_state=0).score, 2))
+    2 0.72
+    3 0.98
+    4 0.87
+    """
+    folds = make_folds(X, supervision, cv, random_state)
+    score = check_scoring(scoring)
+    check_error_score(error_score)
+    results: list[Any] = [None] * len(folds)
+    tasks = ((estimator, fold) for fold in folds)
+    for n_done, (place, result) in enumerate(run_fits(tasks, X, as_links, n_jobs, error_score), start=1):
+        results[place] = result
+        if progress is not None:
+            progress(n_done, len(folds))
+    retell_warnings(results)
+    found = summarise(results, folds, score, scoring, error_score)
+    if found.failure is not None:
+        n_failed = sum(result.failure is not None for result in results)
+        warn_caller(f"{n_failed} of {len(folds)} fits failed. The first: {found.failure}", FitFailedWarning)
+    return found
+
+
+# ---------------------------------------------------------------------- parts shared with the search
+
+
+@dataclass(frozen=True, eq=False)
+class FoldResult:
+    """What came of one fit."""
+
+    held: HeldOut | None
+    fit_time: float
+    failure: str | None
+    warned: tuple[tuple[type[Warning], str], ...]
+
+
+def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[HintFold]:
+    """Check the hints and cut them into folds, at least one of which has something to score."""
+    if supervision is None:
+        raise SupervisionError("there are no hints to choose by; pass them as supervision=.")
+    check_same_rows(supervision, X.shape[0] if hasattr(X, "shape") else len(X), what="X")
+    splitter = cv if hasattr(cv, "split") else HintKFold(cv, random_state=random_state)
+    folds = list(splitter.split(supervision))
+    if not any(fold.n_scored for fold in folds):
+        raise SupervisionError(
+            "each hint follows from the others, so that none can be held out. Ask about rows that no hint "
+            "speaks of, or use more folds or fewer with cv=."
+        )
+    return folds
+
+
+def check_error_score(error_score: Any) -> None:
+    """Refuse what is neither a number nor "raise"."""
+    if error_score != "raise" and (isinstance(error_score, str) or not np.isscalar(error_score)):
+        raise ValueError(f"error_score must be a number or 'raise', got {error_score!r}.")
+
+
+def run_fits(
+    tasks: Iterable[tuple[Any, HintFold]], X: Any, as_links: bool, n_jobs: int | None, error_score: Any
+) -> Iterator[tuple[int, FoldResult]]:
+    """Fit and ask, each task on its own; yield the place of each task and its result as they are done."""
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    yield from parallel(
+        delayed(_fit_and_ask)(place, estimator, X, fold, as_links, error_score == "raise")
+        for place, (estimator, fold) in enumerate(tasks)
+    )
+
+
+def _fit_and_ask(
+    place: int, estimator: Any, X: Any, fold: HintFold, as_links: bool, raises: bool
+) -> tuple[int, FoldResult]:
+    began = time.perf_counter()
+    held, failure = None, None
+    with warnings.catch_warnings(record=True) as caught:
+        # Each fit may warn; told once by retell_warnings, they are not a flood, and they reach the caller
+        # from other processes too.
+        warnings.simplefilter("always")
+        try:
+            model = fit_with_hints(clone(estimator), X, fold.train, as_links)
+            fit_time = time.perf_counter() - began
+            held = HeldOut.of(fold, cluster_chances(model, X))
+        except Exception as error:
+            if raises:
+                raise
+            fit_time, failure = time.perf_counter() - began, f"{type(error).__name__}: {error}"
+    return place, FoldResult(held, fit_time, failure, tuple((w.category, str(w.message)) for w in caught))
+
+
+def fit_with_hints(estimator: Any, X: Any, hints: Supervision, as_links: bool) -> Any:
+    """Fit an estimator or a pipeline with hints, or without if it takes none."""
+    try:
+        return _fit(estimator, X, hints)
+    except UnsupportedSupervisionError:
+        if not as_links:
+            raise
+    return _fit(estimator, X, hints.to_links())
+
+
+def _fit(estimator: Any, X: Any, hints: Supervision) -> Any:
+    with sklearn.config_context(enable_metadata_routing=True):
+        if get_routing_for_object(estimator).consumes("fit", ["supervision"]):
+            return estimator.fit(X, supervision=hints)
+    if has_fit_parameter(estimator, "supervision"):
+        return estimator.fit(X, supervision=hints)
+    return estimator.fit(X)
+
+
+def cluster_chances(model: Any, X: Any) -> FloatArray:
+    """Return the chance of each cluster for each row; 0 and 1 from a model that gives labels only."""
+    if hasattr(model, "predict_proba"):
+        chances: FloatArray = np.asarray(model.predict_proba(X), dtype=np.float64)
+        return chances
+    if hasattr(model, "predict"):
+        labels = model.predict(X)
+    else:
+        labels = getattr(model[-1] if hasattr(model, "steps") else model, "labels_", None)
+        if labels is None:
+            raise TypeError(
+                f"{type(model).__name__} has neither predict_proba nor predict nor labels_ after fit; "
+                "one of them is needed to predict hints."
+            )
+    names, codes = np.unique(labels, return_inverse=True)
+    # A row in no cluster (-1) is together with none, so it has no chance anywhere.
+    rows = np.eye(len(names)) * (names != -1)[:, None]
+    return rows[codes]
+
+
+def retell_warnings(results: Iterable[FoldResult]) -> None:
+    """Tell the caller of the warnings of all fits, one for each category."""
+    told: dict[type[Warning], Counter[str]] = {}
+    for result in results:
+        for category, message in result.warned:
+            told.setdefault(category, Counter())[message] += 1
+    for category, messages in told.items():
+        more = messages.total() - 1
+        also = f" ({more} more such warning(s) from other fits.)" if more else ""
+        warn_caller(f"{next(iter(messages))}{also}", category)
+
+
+def summarise(
+    results: list[FoldResult], folds: list[HintFold], score: Any, scoring: Any, error_score: Any
+) -> HintValidation:
+    """Put the folds of one candidate together."""
+    failures = [result.failure for result in results if result.failure is not None]
+    nan = np.full(len(folds), np.nan)
+    found = HintValidation(
+        score=np.nan,
+        error=np.nan,
+        split_scores=nan,
+        pair_accuracy=np.nan,
+        triplet_accuracy=np.nan,
+        n_scored=np.array([fold.n_scored for fold in folds]),
+        n_implied=np.array([fold.n_implied for fold in folds]),
+        fit_times=np.array([result.fit_time for result in results]),
+        scoring=scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score"),
+    )
+    if failures:
+        whole = float(error_score)
+        return replace(found, score=whole, split_scores=np.full(len(folds), whole), failure=failures[0])
+    parts = [result.held for result in results if result.held is not None]
+    joined = HeldOut.joined(parts)
+    total = score(joined)
+    return replace(
+        found,
+        score=total.value,
+        error=total.error,
+        split_scores=np.array([score(part).value if len(part) else np.nan for part in parts]),
+        pair_accuracy=joined.share_right(triplets=False),
+        triplet_accuracy=joined.share_right(triplets=True),
+    )

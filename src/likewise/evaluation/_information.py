@@ -1,0 +1,316 @@
+"""What one answer tells about the classes: the bits of a pair and of a triplet, and which are worth more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.evaluation._codes import label_codes
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def pair_information(shares: Any, *, noise: float = 0.0) -> float:
+    """Return the bits that "do these two belong together?" tells about the classes of two rows.
+
+    Two rows are drawn at random from classes with shares p_k. They are of one class with probability
+    P_M = Σ p_k². A right answer l depends on nothing but the classes Y, so that I(Y; l) = H(l), which is
+    P_M log₂ 1/P_M + (1 - P_M) log₂ 1/(1 - P_M) (Pei 2017, equation 3.12). If an answer is wrong with
+    probability ε, then I(Y; l) = H(l) - H(ε): the answer "together" has probability
+    (1 - ε) P_M + ε (1 - P_M), and H(ε) bits of it are chance.
+
+    Parameters
+    ----------
+    shares : array-like of shape (n_classes,)
+        The share of each class; they add up to 1.
+    noise : float, default=0.0
+        The probability ε that an answer is wrong.
+
+    Returns
+    -------
+    float
+        Between 0 and 1 bit.
+
+    Examples
+    --------
+    >>> pair_information([0.5, 0.5])
+    1.0
+    >>> round(pair_information([0.25] * 4), 3)
+    0.811
+    >>> pair_information([0.5, 0.5], noise=0.5)
+    0.0
+    """
+    p_must, noise = _p_must(check_shares(shares)), _check_noise(noise)
+    said = (1 - noise) * p_must + noise * (1 - p_must)
+    return _less_chance(_entropy(said, 1 - said), _entropy(noise, 1 - noise))
+
+
+def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
+    """Return the bits that "which two of these three belong together?" tells about three rows.
+
+    Each of the answers AB, AC and BC has probability P_R = Σ p_k² (1 - p_k), and NEITHER has the rest. For
+    right answers I(Y; l) = H(l) = 3 P_R log₂ 1/P_R + (1 - 3 P_R) log₂ 1/(1 - 3 P_R) (Pei 2017, equation
+    3.13). With probability ε the answer is one of the three wrong ones, each equally likely, and
+    I(Y; l) = H(l) - H(ε) - ε log₂ 3.
+
+    Parameters
+    ----------
+    shares : array-like of shape (n_classes,)
+        The share of each class; they add up to 1.
+    noise : float, default=0.0
+        The probability ε that an answer is wrong.
+
+    Returns
+    -------
+    float
+        Between 0 and 2 bits.
+
+    Examples
+    --------
+    >>> round(triplet_information([0.5, 0.5]), 3)
+    2.0
+    >>> round(triplet_information([0.25] * 4, noise=0.1), 3)
+    1.281
+    """
+    p_two, noise = _p_two(check_shares(shares)), _check_noise(noise)
+    two = (1 - noise) * p_two + noise / 3 * (1 - p_two)  # of AB; AC and BC are as likely
+    chance = _entropy(noise, 1 - noise) + noise * math.log2(3)
+    return _less_chance(_entropy(two, two, two, 1 - 3 * two), chance)
+
+
+@dataclass(frozen=True)
+class HintInformation:
+    """What pairs and triplets tell about classes of given shares.
+
+    Attributes
+    ----------
+    shares : tuple of float
+        The share of each class, the largest first.
+    p_must : float
+        P_M, the probability that two rows drawn at random are of one class.
+    p_two : float
+        P_R, the probability of each of the answers AB, AC and BC to three rows drawn at random.
+    pair_bits, triplet_bits : float
+        What one answer tells, in bits.
+    noise_pair, noise_triplet : float
+        The probability that an answer is wrong.
+    seconds_pair, seconds_triplet : float or None
+        How long an answer takes, if that is known.
+    """
+
+    shares: tuple[float, ...]
+    p_must: float
+    p_two: float
+    pair_bits: float
+    triplet_bits: float
+    noise_pair: float = 0.0
+    noise_triplet: float = 0.0
+    seconds_pair: float | None = None
+    seconds_triplet: float | None = None
+
+    @property
+    def three_pairs(self) -> float:
+        """The bits of three pairs, which show six rows as two triplets do."""
+        return 3 * self.pair_bits
+
+    @property
+    def two_triplets(self) -> float:
+        """The bits of two triplets, which show six rows as three pairs do."""
+        return 2 * self.triplet_bits
+
+    @property
+    def pair_bits_per_row(self) -> float:
+        """The bits of a pair for each row that is shown."""
+        return self.pair_bits / 2
+
+    @property
+    def triplet_bits_per_row(self) -> float:
+        """The bits of a triplet for each row that is shown."""
+        return self.triplet_bits / 3
+
+    @property
+    def pair_bits_per_minute(self) -> float | None:
+        """The bits of a minute of pairs; None if `seconds_pair` is not known."""
+        return None if self.seconds_pair is None else 60 * self.pair_bits / self.seconds_pair
+
+    @property
+    def triplet_bits_per_minute(self) -> float | None:
+        """The bits of a minute of triplets; None if `seconds_triplet` is not known."""
+        return None if self.seconds_triplet is None else 60 * self.triplet_bits / self.seconds_triplet
+
+    @property
+    def no_large_class(self) -> bool:
+        """Whether no class has more than 2/3 of the rows: the first condition of corollary 3.4.1.1."""
+        return self.shares[0] <= 2 / 3 + _ROUNDING
+
+    @property
+    def enough_neither(self) -> bool:
+        """Whether 3 P_R ≤ 1 - 1/e, so that NEITHER is common enough: the second condition."""
+        return 3 * self.p_two <= 1 - 1 / math.e + _ROUNDING
+
+    @property
+    def triplets_promised(self) -> bool:
+        """Whether both conditions hold; then a right triplet tells at least as much as a right pair."""
+        return self.no_large_class and self.enough_neither
+
+    @property
+    def triplet_tells_more(self) -> bool:
+        """Whether one triplet tells at least as much as one pair, the corollary's conclusion."""
+        return self.triplet_bits >= self.pair_bits - _ROUNDING
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields and everything derived from them, by name."""
+        derived = [name for name, value in vars(type(self)).items() if isinstance(value, property)]
+        return {name: getattr(self, name) for name in (*self.__dataclass_fields__, *derived)}
+
+    def __str__(self) -> str:
+        more = "a triplet tells at least as much" if self.triplet_tells_more else "a pair tells more"
+        lines = [
+            f"{len(self.shares)} classes, the largest with {self.shares[0]:.1%} of the rows",
+            f"two rows are of one class      P_M   {self.p_must:.4f}",
+            f"each of AB, AC, BC             P_R   {self.p_two:.4f}",
+            f"{'':<24}{'pair':>10}{'triplet':>10}",
+            f"{'bits an answer':<24}{self.pair_bits:>10.4f}{self.triplet_bits:>10.4f}",
+            f"{'bits a row shown':<24}{self.pair_bits_per_row:>10.4f}{self.triplet_bits_per_row:>10.4f}",
+            f"{'bits of six rows shown':<24}{self.three_pairs:>10.4f}{self.two_triplets:>10.4f}",
+        ]
+        if self.noise_pair or self.noise_triplet:
+            lines.append(f"{'wrong answers':<24}{self.noise_pair:>10.1%}{self.noise_triplet:>10.1%}")
+        if self.seconds_pair is not None or self.seconds_triplet is not None:
+            cells = (
+                f"{'?' if rate is None else format(rate, '.3f'):>10}"
+                for rate in (self.pair_bits_per_minute, self.triplet_bits_per_minute)
+            )
+            lines.append(f"{'bits a minute':<24}{''.join(cells)}")
+        lines.append(f"no class above 2/3: {_yes(self.no_large_class)}")
+        lines.append(f"3 P_R at most 1 - 1/e: {_yes(self.enough_neither)}")
+        lines.append(f"so, of one answer each: {more}")
+        return "\n".join(lines)
+
+
+def compare_hints(
+    labels: Any = None,
+    *,
+    shares: Any = None,
+    noise_pair: float = 0.0,
+    noise_triplet: float = 0.0,
+    seconds_pair: float | None = None,
+    seconds_triplet: float | None = None,
+) -> HintInformation:
+    """Tell which kind of question is worth more on classes like these: pairs or triplets.
+
+    For right answers, a triplet tells at least as much as a pair if no class has more than 2/3 of the rows
+    and 3 P_R ≤ 1 - 1/e (Pei 2017, corollary 3.4.1.1). The conditions are sufficient, not necessary: two
+    classes of equal size break the second, and yet a triplet tells 2 bits and a pair 1. A triplet also shows
+    three rows, and people take longer over it and err more often: give the noise and the seconds if you have
+    measured them.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,), optional
+        The class of each row; the shares of the classes are counted.
+    shares : array-like of shape (n_classes,), optional
+        The share of each class, instead of labels. They add up to 1.
+    noise_pair, noise_triplet : float, default=0.0
+        The probability that an answer is wrong.
+    seconds_pair, seconds_triplet : float, optional
+        How long an answer takes.
+
+    Returns
+    -------
+    HintInformation
+        Its text is a small table.
+
+    Notes
+    -----
+    Rows are thought of as drawn independently, which for labels of n rows is true up to 1/n.
+
+    Examples
+    --------
+    >>> found = compare_hints(shares=[0.9, 0.1])
+    >>> round(found.two_triplets, 2), round(found.three_pairs, 2)
+    (2.54, 2.04)
+    >>> found.triplets_promised, found.triplet_tells_more
+    (False, True)
+    >>> print(compare_hints(["wren", "wren", "owl", "owl"]))
+    2 classes, the largest with 50.0% of the rows
+    two rows are of one class      P_M   0.5000
+    each of AB, AC, BC             P_R   0.2500
+                                  pair   triplet
+    bits an answer              1.0000    2.0000
+    bits a row shown            0.5000    0.6667
+    bits of six rows shown      3.0000    4.0000
+    no class above 2/3: yes
+    3 P_R at most 1 - 1/e: no
+    so, of one answer each: a triplet tells at least as much
+    """
+    if (labels is None) == (shares is None):
+        raise ValueError("compare_hints takes the labels of rows or the shares of classes: give one of them.")
+    if labels is not None:
+        counts = np.bincount(label_codes(labels, what="labels"))
+        shares = counts / counts.sum()
+    given = check_shares(shares)
+    for name, seconds in (("seconds_pair", seconds_pair), ("seconds_triplet", seconds_triplet)):
+        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+            raise ValueError(f"{name} must be a finite time above 0, got {seconds!r}.")
+    return HintInformation(
+        shares=tuple(sorted(given.tolist(), reverse=True)),
+        p_must=_p_must(given),
+        p_two=_p_two(given),
+        pair_bits=pair_information(given, noise=noise_pair),
+        triplet_bits=triplet_information(given, noise=noise_triplet),
+        noise_pair=float(noise_pair),
+        noise_triplet=float(noise_triplet),
+        seconds_pair=seconds_pair,
+        seconds_triplet=seconds_triplet,
+    )
+
+
+# The conditions are met with equality by round numbers such as (2/3, 1/3).
+_ROUNDING = 1e-12
+
+
+def check_shares(shares: Any) -> FloatArray:
+    """Check that shares are a distribution, and make them add up to 1 to the last digit."""
+    given = np.asarray(shares, dtype=np.float64)
+    if given.ndim != 1 or not given.size:
+        raise ValueError(f"shares must be one number a class, shape (n_classes,); got shape {given.shape}.")
+    if not np.isfinite(given).all() or (given < 0).any():
+        raise ValueError(f"shares must be finite and none below 0, got {given.tolist()}.")
+    if abs(given.sum() - 1) > 1e-6:
+        raise ValueError(
+            f"shares must add up to 1, got a sum of {given.sum():g}. Divide counts by their sum first, or "
+            "pass the labels of the rows as labels=."
+        )
+    return given / given.sum()
+
+
+def _check_noise(noise: float) -> float:
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise is the probability of a wrong answer, from 0 to 1; got {noise!r}.")
+    return float(noise)
+
+
+def _p_must(shares: FloatArray) -> float:
+    return float((shares**2).sum())
+
+
+def _p_two(shares: FloatArray) -> float:
+    return float((shares**2 * (1 - shares)).sum())
+
+
+def _entropy(*chances: float) -> float:
+    return -sum(p * math.log2(p) for p in chances if p > 0)
+
+
+def _less_chance(entropy: float, chance: float) -> float:
+    """Subtract; rounding may leave less than nothing."""
+    return max(0.0, entropy - chance)
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"

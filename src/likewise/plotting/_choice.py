@@ -1,0 +1,147 @@
+"""A picture of a choice: how candidates predict held-out hints, over the number of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from likewise.plotting._clusters import MARKERS, PALETTE
+from likewise.plotting._figure import Saved, clear_sides, new_figure
+
+
+class ChoiceDisplay(Saved):
+    """Scores on held-out hints over the number of clusters, one line a method, the choice marked.
+
+    Make one with :meth:`from_search`. Bars are one standard error to either side. Where a grid has other
+    parameters besides the number of clusters, a line shows the best of them at each number.
+
+    Parameters
+    ----------
+    cv_results : mapping of str to array
+        The `cv_results_` of a :class:`likewise.evaluation.HintSearchCV`.
+    best_index : int
+        The place of the choice.
+    scoring : str
+        What the score is called.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure; None before :meth:`plot`.
+    ax_ : matplotlib Axes
+        The axes.
+    lines_ : dict of str to ErrorbarContainer
+        The line of each method.
+    best_ : Line2D
+        The mark of the choice.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from likewise import PCKMeans
+    >>> from likewise.evaluation import HintSearchCV
+    >>> from likewise.plotting import ChoiceDisplay
+    >>> from likewise.supervision import sample_links
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = HintSearchCV(PCKMeans(random_state=0), {"n_clusters": [2, 3, 4]}, random_state=0)
+    >>> display = ChoiceDisplay.from_search(search.fit(X, supervision=sample_links(y, 90, random_state=0)))
+    >>> float(display.best_.get_xdata()[0])
+    3.0
+    >>> display.save("choice.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, cv_results: Mapping[str, Any], *, best_index: int, scoring: str = "accuracy") -> None:
+        self.cv_results = cv_results
+        self.best_index = best_index
+        self.scoring = scoring
+        self.figure_: Any = None
+        self.ax_: Any = None
+        self.lines_: dict[str, Any] = {}
+        self.best_: Any = None
+
+    @classmethod
+    def from_search(cls, search: Any, *, ax: Any = None, title: str | None = None) -> ChoiceDisplay:
+        """Draw the results of a fitted search.
+
+        Parameters
+        ----------
+        search : HintSearchCV
+            A fitted search.
+        ax : matplotlib Axes, optional
+            Where to draw. By default a figure of its own is made, which needs no screen.
+        title : str, optional
+            The title.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(search, "cv_results_")
+        scoring = search.scoring
+        name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+        return cls(search.cv_results_, best_index=search.best_index_, scoring=name).plot(ax=ax, title=title)
+
+    def plot(self, *, ax: Any = None, title: str | None = None) -> ChoiceDisplay:
+        """Draw on `ax`, or on a figure of its own."""
+        sizes = self.cv_results["n_clusters"]
+        missing = [m for m, k in zip(self.cv_results["method"], sizes, strict=True) if k is None]
+        if missing:
+            raise ValueError(
+                f"{missing[0]} has no parameter n_clusters, so it has no place on the axis. "
+                "Draw cv_results_ over another parameter yourself."
+            )
+        if ax is None:
+            ax = new_figure(7.5, 4.5).subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        scores = np.asarray(self.cv_results["mean_test_score"], dtype=np.float64)
+        errors = np.nan_to_num(np.asarray(self.cv_results["error_test_score"], dtype=np.float64))
+        self.lines_ = {}
+        methods = list(dict.fromkeys(self.cv_results["method"]))
+        # Lines stand a little apart, so that their bars can be told from one another.
+        shifts = {m: 0.08 * (number - (len(methods) - 1) / 2) for number, m in enumerate(methods)}
+        for number, method in enumerate(methods):
+            rows = _best_at_each(np.asarray(sizes), scores, self.cv_results["method"] == method)
+            if not rows:
+                continue  # every fit failed, and there is nothing to draw
+            self.lines_[method] = ax.errorbar(
+                [int(sizes[row]) + shifts[method] for row in rows],
+                scores[rows],
+                yerr=errors[rows],
+                color=PALETTE[number % len(PALETTE)],
+                marker=MARKERS[number % len(MARKERS)],
+                markersize=5,
+                capsize=2,
+                linewidth=1.4,
+                elinewidth=0.8,
+                label=method,
+            )
+        best, method = int(sizes[self.best_index]), self.cv_results["method"][self.best_index]
+        (self.best_,) = ax.plot(
+            [best + shifts[method]],
+            [scores[self.best_index]],
+            marker="o",
+            markersize=16,
+            markerfacecolor="none",
+            markeredgecolor="#D00000",
+            markeredgewidth=1.8,
+            linestyle="none",
+            label=f"chosen: {method}, {best} clusters",
+            zorder=5,
+        )
+        ax.set_xticks(sorted({int(k) for k in sizes}))
+        ax.set_xlabel("number of clusters")
+        ax.set_ylabel(f"{self.scoring.replace('_', ' ')} on held-out hints")
+        ax.set_title(title or "")
+        clear_sides(ax)
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small")
+        return self
+
+
+def _best_at_each(sizes: Any, scores: Any, use: Any) -> list[int]:
+    """Return the row with the highest score at each number of clusters, ascending."""
+    best: dict[int, int] = {}
+    for row in np.flatnonzero(use & np.isfinite(scores)).tolist():
+        k = int(sizes[row])
+        if k not in best or scores[row] > scores[best[k]]:
+            best[k] = row
+    return [best[k] for k in sorted(best)]

@@ -1,0 +1,268 @@
+"""The search: candidates, the choice, its table, and what it hands on."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone, is_clusterer
+from sklearn.cluster import KMeans
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from likewise import COPKMeans, MPCKMeans, PCKMeans
+from likewise._compat import HAS_CALLBACKS
+from likewise.evaluation import HintKFold, HintSearchCV, cross_validate_hints
+from likewise.exceptions import SupervisionError
+from likewise.supervision import Supervision, sample_links, sample_triplets
+
+Y = np.repeat([0, 1, 2], 20)
+X = np.random.RandomState(0).normal(size=(60, 3)) + 5 * np.eye(3)[Y]
+HINTS = sample_links(Y, 60, random_state=0)
+K = {"n_clusters": [2, 3, 4]}
+
+
+def pck(**options):
+    return PCKMeans(n_init=2, random_state=0, **options)
+
+
+def test_it_finds_the_number_of_clusters_and_fits_with_all_hints():
+    search = HintSearchCV(pck(), K, random_state=0).fit(X, supervision=HINTS)
+    assert search.best_params_ == {"n_clusters": 3}
+    assert search.best_method_ == "PCKMeans"
+    assert search.best_index_ == 1
+    assert search.best_score_ == pytest.approx(1.0)
+    expected = pck(n_clusters=3).fit(X, supervision=HINTS)
+    np.testing.assert_array_equal(search.labels_, expected.labels_)
+    np.testing.assert_array_equal(search.predict(X), expected.predict(X))
+    np.testing.assert_array_equal(search.transform(X), expected.transform(X))
+    assert not hasattr(search, "predict_proba")
+    assert search.n_features_in_ == 3
+    assert search.n_scored_ + search.n_implied_ == 60
+    assert search.refit_time_ > 0
+
+
+def test_the_scores_are_those_of_cross_validation():
+    search = HintSearchCV(pck(), K, random_state=0).fit(X, supervision=HINTS)
+    for c, k in enumerate(K["n_clusters"]):
+        alone = cross_validate_hints(pck(n_clusters=k), X, HINTS, random_state=0)
+        assert search.cv_results_["mean_test_score"][c] == alone.score
+        assert search.cv_results_["error_test_score"][c] == alone.error
+        splits = [search.cv_results_[f"split{i}_test_score"][c] for i in range(5)]
+        np.testing.assert_array_equal(splits, alone.split_scores)
+
+
+def test_the_results_are_a_table():
+    grids = [{"n_clusters": [2, 3]}, {"n_clusters": [3], "must_weight": [0.5, 2.0]}]
+    search = HintSearchCV(pck(), grids, cv=3, random_state=0).fit(X, supervision=HINTS)
+    table = pd.DataFrame(search.cv_results_)
+    assert len(table) == 4
+    assert table["n_clusters"].tolist() == [2, 3, 3, 3]
+    assert table["rank_test_score"].tolist() == [4, 1, 1, 1]
+    assert search.cv_results_["param_must_weight"].mask.tolist() == [True, True, False, False]
+    assert table["params"][2] == {"must_weight": 0.5, "n_clusters": 3}
+    assert table["failure"].isna().all()
+    assert table["mean_fit_time"].gt(0).all()
+    assert search.best_index_ == 1  # the first of equals
+
+
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_the_method_is_chosen_too(as_dict):
+    methods = [("blind", KMeans(2, n_init=2, random_state=0), None), ("pck", pck(), K)]
+    if as_dict:
+        methods = {"blind": methods[0][1], "pck": (pck(), K)}
+    search = HintSearchCV(methods, random_state=0).fit(X, supervision=HINTS)
+    assert search.best_method_ == "pck"
+    assert search.cv_results_["method"].tolist() == ["blind", "pck", "pck", "pck"]
+    assert search.cv_results_["n_clusters"].tolist() == [2, 2, 3, 4]
+
+
+def test_probabilities_are_handed_on():
+    search = HintSearchCV(GaussianMixture(random_state=0), {"n_components": [2, 3]}, random_state=0)
+    assert hasattr(search, "predict_proba")
+    search.fit(X, supervision=HINTS)
+    assert search.best_params_ == {"n_components": 3}
+    np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1)
+    np.testing.assert_array_equal(search.labels_, search.predict(X))  # a mixture keeps no labels
+
+
+def test_pipelines_are_searched_by_step():
+    pipeline = make_pipeline(StandardScaler(), MPCKMeans(n_init=2, random_state=0))
+    grid = {"mpckmeans__n_clusters": [2, 3], "standardscaler": [StandardScaler(), "passthrough"]}
+    search = HintSearchCV(pipeline, grid, cv=3, random_state=0).fit(X, supervision=HINTS)
+    assert search.best_method_ == "MPCKMeans"
+    assert search.best_params_["mpckmeans__n_clusters"] == 3
+    assert search.cv_results_["n_clusters"].tolist() == [2, 2, 3, 3]
+    assert adjusted_rand_score(Y, search.labels_) == 1.0
+
+
+def test_the_search_inside_a_pipeline_gets_the_hints():
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), HintSearchCV(pck(), K, cv=3, random_state=0))
+        pipeline.fit(X, supervision=HINTS)
+    assert pipeline[-1].best_params_ == {"n_clusters": 3}
+
+
+def test_triplets_and_methods_for_links():
+    hints = sample_triplets(Y, 60, random_state=0)
+    search = HintSearchCV(pck(), K, as_links=True, cv=3, random_state=0).fit(X, supervision=hints)
+    assert search.best_params_ == {"n_clusters": 3}
+    assert search.cv_results_["triplet_accuracy"][1] == 1.0
+    assert np.isnan(search.cv_results_["pair_accuracy"]).all()
+
+
+# ---------------------------------------------------------------------- the choice
+
+
+class Preset(KMeans):
+    """Gives labels that are right for the first `n_right` rows and alone elsewhere."""
+
+    def __init__(self, n_clusters=2, *, n_right=60):
+        super().__init__(n_clusters)
+        self.n_right = n_right
+
+    def fit(self, X, y=None):
+        self.kept_ = np.where(np.arange(60) < self.n_right, Y, 3 + np.arange(60))
+        return self
+
+    def predict(self, X):
+        return self.kept_
+
+
+def chosen(rows, **options):
+    grid = [{"n_clusters": [k], "n_right": [n]} for k, n in rows]
+    search = HintSearchCV(Preset(), grid, cv=2, random_state=0, refit=False, **options)
+    return search.fit(X, supervision=HINTS).best_index_
+
+
+def test_equal_scores_go_to_fewer_clusters_and_then_to_the_first():
+    assert chosen([(5, 60), (4, 60), (4, 60)]) == 1
+    assert chosen([(5, 60), (4, 30)]) == 0
+
+
+def test_one_standard_error_prefers_fewer_clusters():
+    rows = [(5, 60), (2, 20), (4, 50)]
+    assert chosen(rows) == 0
+    assert chosen(rows, rule="one_standard_error") == 0  # a perfect score has no error
+    rows = [(5, 54), (2, 20), (4, 52)]
+    assert chosen(rows) == 0
+    assert chosen(rows, rule="one_standard_error") == 2
+    with pytest.raises(ValueError, match="standard error"):
+        chosen(rows, rule="one_standard_error", scoring=lambda held: held.right.mean())
+    with pytest.raises(ValueError, match="rule must be one of"):
+        chosen(rows, rule="simplest")
+
+
+def test_the_choice_does_not_depend_on_the_number_of_jobs():
+    told = []
+    one = HintSearchCV(pck(), K, cv=2, random_state=3).fit(X, supervision=HINTS)
+    two = HintSearchCV(
+        pck(), K, cv=2, random_state=3, n_jobs=2, progress=lambda done, total: told.append((done, total))
+    ).fit(X, supervision=HINTS)
+    for name in ("mean_test_score", "split0_test_score", "split1_test_score"):
+        np.testing.assert_array_equal(one.cv_results_[name], two.cv_results_[name])
+    assert told == [(n, 6) for n in range(1, 7)]
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
+def test_scikit_learns_callbacks_see_every_fit():
+    class Counter:
+        n_tasks = 0
+
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            Counter.n_tasks += context.task_name == "iteration"
+
+        def teardown(self, estimator, context):
+            pass
+
+    HintSearchCV(pck(), K, cv=2, random_state=0).set_callbacks(Counter()).fit(X, supervision=HINTS)
+    assert Counter.n_tasks == 6
+
+
+# ---------------------------------------------------------------------- failures
+
+
+def test_candidates_that_fail_are_passed_over():
+    # Four rows that are pairwise apart do not fit into two or three clusters.
+    apart = [(0, 20), (0, 40), (20, 40), (1, 0), (1, 20), (1, 40)]
+    hints = HINTS | Supervision.from_links(60, cannot_groups=[[0, 1, 20, 40]], cannot=apart)
+    search = HintSearchCV(COPKMeans(n_init=1, random_state=0), K, cv=2, random_state=0)
+    with pytest.warns(FitFailedWarning, match=r"2 of 3 candidates failed.*n_clusters': 2"):
+        search.fit(X, supervision=hints)
+    assert search.best_params_ == {"n_clusters": 4}
+    assert np.isnan(search.cv_results_["mean_test_score"][:2]).all()
+    assert search.cv_results_["rank_test_score"].tolist() == [2, 2, 1]
+    assert "InfeasibleSupervisionError" in search.cv_results_["failure"][0]
+    assert search.cv_results_["failure"][2] is None
+
+
+def test_if_all_fail_an_error_says_why():
+    search = HintSearchCV(pck(), {"n_clusters": [1, 100]}, cv=2, random_state=0)
+    with pytest.raises(ValueError, match=r"every fit failed.*PCKMeans with {'n_clusters': 1}"):
+        search.fit(X, supervision=HINTS)
+    with pytest.raises(SupervisionError, match="n_clusters=1"):
+        search.set_params(error_score="raise").fit(X, supervision=HINTS)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "said"),
+    [
+        ([("a", pck(), K)], K, "leave param_grid out"),
+        ([("a", pck(), K), ("a", pck(), K)], None, "names that differ"),
+        ([], None, "names that differ"),
+        ([pck()], None, "list of \\(name, estimator, grid\\)"),
+        ("pck", None, "list of \\(name, estimator, grid\\)"),
+        ({"a": (K, pck())}, None, "list of \\(name, estimator, grid\\)"),
+        (pck(), {"n_cluster": [2]}, "n_cluster"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(estimator, grid, said):
+    search = HintSearchCV(estimator, grid)
+    assert hasattr(search, "predict") in (True, False)
+    with pytest.raises(ValueError, match=said):
+        search.fit(X, supervision=HINTS)
+
+
+def test_hints_are_needed():
+    with pytest.raises(SupervisionError, match="no hints to choose by"):
+        HintSearchCV(pck(), K).fit(X)
+    with pytest.raises(SupervisionError, match="cannot be cut into 5 folds"):
+        HintSearchCV(pck(), K).fit(X, supervision=Supervision.from_links(60, must=[(0, 1)]))
+
+
+def test_without_refit_there_is_no_model():
+    search = HintSearchCV(pck(), K, cv=2, refit=False, random_state=0)
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+    search.fit(X, supervision=HINTS)
+    assert not hasattr(search, "labels_")
+    with pytest.raises(AttributeError, match="refit=False"):
+        search.predict(X)
+
+
+# ---------------------------------------------------------------------- a good citizen
+
+
+def test_it_is_an_estimator():
+    methods = [("pck", pck(), K), ("k", KMeans(3, n_init=1, random_state=0), None)]
+    search = HintSearchCV(methods, cv=HintKFold(3, random_state=0))
+    copy = clone(search)
+    assert copy.estimator[0][1] is not methods[0][1]
+    assert copy.get_params()["cv"].n_splits == 3
+    assert is_clusterer(search)
+    assert "HintSearchCV" in repr(search)
+    labels = search.fit_predict(X, supervision=HINTS)
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+    np.testing.assert_array_equal(labels, search.labels_)
+    assert methods[0][1].n_clusters == 8  # what was given is left alone
