@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from likewise.discriminative import DiscriminativeClustering
+    from likewise.evaluation import HintSearchCV
     from likewise.kmeans import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans
     from likewise.mixture import (
         EquivalenceGaussianMixture,
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 _HOME = {
     "COPKMeans": "kmeans",
     "ConstrainedKMeans": "kmeans",
+    "DiscriminativeClustering": "discriminative",
     "EquivalenceGaussianMixture": "mixture",
+    "HintSearchCV": "evaluation",
     "MKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
@@ -36,12 +40,25 @@ _HOME = {
     "SeededKMeans": "kmeans",
     "Supervision": "supervision",
 }
-_ROOMS = ("datasets", "evaluation", "exceptions", "kmeans", "mixture", "plotting", "supervision", "testing")
+_ROOMS = (
+    "datasets",
+    "discriminative",
+    "evaluation",
+    "exceptions",
+    "kmeans",
+    "metric",
+    "mixture",
+    "plotting",
+    "supervision",
+    "testing",
+)
 
 __all__ = [
     "COPKMeans",
     "ConstrainedKMeans",
+    "DiscriminativeClustering",
     "EquivalenceGaussianMixture",
+    "HintSearchCV",
     "MKMeans",
     "MPCKMeans",
     "PCKMeans",

@@ -1,0 +1,6 @@
+"""Discriminative clustering: a softmax model fitted to pairs, triplets, or both."""
+
+from likewise.discriminative._clustering import DiscriminativeClustering
+from likewise.discriminative._noise import Noise
+
+__all__ = ["DiscriminativeClustering", "Noise"]

@@ -1,0 +1,401 @@
+"""DiscriminativeClustering: what it takes, how a fit goes, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from scipy.special import entr, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from likewise._compat import with_callbacks
+from likewise._threads import block_map, n_threads
+from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.discriminative._em import Fit, Problem
+from likewise.discriminative._hints import HintTerms
+from likewise.discriminative._noise import Noise, NoiseKind
+from likewise.discriminative._softmax import Objective
+from likewise.discriminative._space import Space
+from likewise.discriminative._starts import Starts
+from likewise.evaluation import link_satisfaction, triplet_satisfaction
+from likewise.exceptions import InfeasibleSupervisionError
+from likewise.supervision import Supervision
+
+Neither = Literal["use", "drop"]
+
+# Iterations after which the promising start is known: later ones seldom change the order of the bounds.
+_TRIAL = 10
+# Starts are made and tried on the hinted rows and so many others; all rows are for the one that is finished.
+_TRIAL_ROWS = 20_000
+# Hard hints freeze whatever they begin with, so that they begin where soft ones end, the last nearly hard.
+_SOFT_EPSILONS = (0.05, 1e-3, 1e-6)
+_HARDENING = 10
+
+
+class DiscriminativeClustering(HintedClusterer):
+    """A linear softmax model of the clusters, fitted to links, triplets, or both, and to all rows.
+
+    With :math:`p_{ik} \\propto \\exp(w_k^\\top x_i + b_k)`, and I the rows that hints name, U the others, it
+    maximises (Pei, Fern, Tjahja & Rosales 2016; Pei 2017, ch. 3, whose equations are numbered here, eq. 3.6)
+
+    .. math::
+
+        \\tfrac1m \\log P(\\text{answers} \\mid X_I)
+        + \\tau \\Big[ H\\big(\\tfrac1n \\sum_i p_i\\big) - \\tfrac1{|U|} \\sum_{i \\in U} H(p_i) \\Big]
+        - \\alpha \\sum_k \\|w_k\\|^2
+
+    The first term asks that the clusters explain the m answers. Of a pair the answer tells whether its rows
+    are together, of a triplet which two of the three are, or that no two stand out; it is wrong with
+    probability `epsilon`. The second asks for clear clusters of like size, the third for a plain model.
+    Without hints this is regularised information maximisation (Krause, Perona & Gomes 2010).
+
+    Sums over the unknown clusters of hinted rows are out of reach, so a lower bound is climbed, eq. (3.7):
+    mean field over q, the distributions of the hinted rows' clusters, one row after another (eqs. 3.8 to
+    3.10), and L-BFGS over the weights, in turns. Columns are brought to mean 0 and variance 1 first, so that
+    their units do not matter.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find, at most: one that nothing asks for stays empty.
+    tau : float, default=0.5
+        The weight of the information that the rows hold. Large values ask for clear clusters of like size.
+    alpha : float, default=0.002
+        The weight of the penalty, for columns of variance 1. The paper calls it lambda.
+    epsilon : float, default=0.05
+        How often an answer is wrong, from 0 to below 0.5. With 0 hints are hard: contradictions are refused,
+        and a hinted row may only be in clusters that keep most of its hints (eq. 3.11), after a soft fit.
+    noise : {None, "uniform", "confusion"}, default=None
+        Whether the probabilities of wrong answers are learned as well: None leaves them at epsilon,
+        "uniform" learns one for pairs and one for triplets, "confusion" one for each truth and each wrong
+        answer. All keep near epsilon while hints are few; see Notes.
+    neither : {"use", "drop"}, default="use"
+        Whether the answer NEITHER to a triplet is used, or left out as is usual for triplets.
+    fourier_features : int, optional
+        Replace the columns by so many random Fourier features of a Gaussian kernel, for clusters whose
+        borders are not straight.
+    gamma : float, optional
+        The kernel is exp(-gamma |x - y|^2), columns at variance 1. One over the number of columns by default.
+    n_init : int, default=6
+        How many starts. Each is tried for a few iterations, and the one with the best bound is finished.
+    max_iter : int, default=300
+        The most iterations of one start.
+    tol : float, default=1e-5
+        Stop when an iteration raises the bound by no more than this.
+    random_state : int, RandomState or None
+        Makes the fit repeatable.
+    n_jobs : int or None
+        The most threads to use; None for what the limits in force allow. Few rows use one thread.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row: for hinted rows the one that model and hints together make most probable,
+        for the others the one that the model does, as `predict`.
+    coef_ : ndarray of shape (n_clusters, n_features)
+        The weights of the columns as they were given, or of the Fourier features.
+    intercept_ : ndarray of shape (n_clusters,)
+        The biases, which are not penalised.
+    noise_ : Noise
+        The probability of each answer for each true relation, `noise_.pairs` and `noise_.triplets`.
+    hinted_proba_ : ndarray of shape (n_hinted, n_clusters)
+        q, the probabilities of the clusters of the hinted rows, given the hints.
+    hinted_ : ndarray of shape (n_hinted,)
+        Which rows those are.
+    violations_ : likewise.evaluation.Satisfaction
+        Which stated links the labels break.
+    triplet_violations_ : likewise.evaluation.TripletSatisfaction
+        Which triplets the labels break.
+    lower_bound_ : float
+        The bound at the end.
+    lower_bounds_ : ndarray of shape (n_iter_,)
+        The bound after each iteration of the start that was kept, once it was chosen. It never falls. With
+        epsilon=0 the share of the hints that hold stands in for their log-likelihood, and it may.
+    n_iter_ : int
+        The number of those iterations.
+    converged_ : bool
+        Whether they ended because the bound rose no more.
+
+    Notes
+    -----
+    An iteration costs O(n k d) for each of a few gradients, and O(k) for each hint and sweep; a group of s
+    rows costs s, though it stands for s (s - 1) / 2 pairs. Memory is two arrays of n x k beside the rows.
+
+    A learned noise has a prior worth 20 answers for each true relation, wrong ones with probability epsilon:
+    a Dirichlet density for each row of a confusion, and the Beta density that follows for a uniform noise,
+    which is also kept below chance. AB, AC and BC share their numbers, since hints keep the rows of a triplet
+    in ascending order and the names tell nothing. The logarithm of the prior, up to a constant, belongs to
+    the bound. Learning begins when the fit with epsilon has converged: noise that is learned from a poor
+    clustering excuses it.
+
+    The likelihood of the hints is divided by their total weight m: many hints are not louder than few, but
+    harder to please by chance.
+
+    Examples
+    --------
+    Four clouds at the corners of a square, to be parted into above and below. Nothing but hints can tell.
+
+    >>> import numpy as np
+    >>> from likewise import Supervision
+    >>> from likewise.discriminative import DiscriminativeClustering
+    >>> rng = np.random.default_rng(0)
+    >>> above, right = np.arange(100) % 2, np.arange(100) // 50
+    >>> X = rng.normal(size=(100, 2)) + 6 * np.column_stack([right, above])
+    >>> triplets = Supervision.from_triplets(100, [(0, 50, 1), (3, 53, 2), (8, 58, 59)], "AB")
+    >>> links = Supervision.from_links(100, must=[(4, 60)], cannot=[(4, 5)])
+    >>> model = DiscriminativeClustering(n_clusters=2, random_state=0).fit(X, supervision=triplets | links)
+    >>> model.labels_.tolist() in (above.tolist(), (1 - above).tolist())
+    True
+    >>> model.triplet_violations_.share, model.violations_.share
+    (1.0, 1.0)
+    >>> bool(model.predict([[3.0, 7.0]])[0] == model.labels_[1])
+    True
+    """
+
+    _honours: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": integer(1),
+        "tau": real(0),
+        "alpha": real(0, strict=True),
+        "epsilon": Rule("a number from 0 to below 0.5", lambda v: real(0).holds(v) and v < 0.5),
+        "noise": choice(None, *get_args(NoiseKind)),
+        "neither": choice(*get_args(Neither)),
+        "fourier_features": either(choice(None), integer(1)),
+        "gamma": either(choice(None), real(0, strict=True)),
+        "n_init": integer(1),
+        "max_iter": integer(1),
+        "tol": real(0),
+        "n_jobs": either(choice(None, -1), integer(1)),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        tau: float = 0.5,
+        alpha: float = 0.002,
+        epsilon: float = 0.05,
+        noise: NoiseKind | None = None,
+        neither: Neither = "use",
+        fourier_features: int | None = None,
+        gamma: float | None = None,
+        n_init: int = 6,
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.tau = tau
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.noise = noise
+        self.neither = neither
+        self.fourier_features = fourier_features
+        self.gamma = gamma
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------------------------ fitting
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster the rows of X, guided by the hints.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            Links, groups and triplets. None means no hints.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts in the information and in the starts. It leaves hints as they are.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_parameters()
+        X = self._check_X(X, reset=True)
+        hints = self._check_supervision(supervision, len(X))
+        self._check_n_clusters(self.n_clusters, len(X), hints)
+        self._check_hints(hints)
+        weight = self._check_weight(sample_weight, len(X))
+        rng = check_random_state(self.random_state)
+        space = Space.of(X, weight, self.fourier_features, self.gamma, rng)
+        Z = space.map(X)
+        # BLAS and OpenMP keep to one thread, and blocks of rows are merged in order, because sums that are
+        # cut differently differ in their last digits, and a long climb makes that a different answer.
+        threads = n_threads(Z.size * self.n_clusters, self.n_jobs)
+        with threadpool_limits(1), block_map(threads) as each:
+            fit = self._fit(Z, weight, hints, rng, each)
+        self._keep(fit, space, X, hints)
+        return self
+
+    def _check_hints(self, hints: Supervision) -> None:
+        """Refuse what cannot hold; contradictions are refused by hard hints and warned of by soft ones."""
+        name = type(self).__name__
+        if self.epsilon == 0 and self.noise is not None:
+            raise ValueError(
+                f"{name}: noise={self.noise!r} is learned from answers that may be wrong, and epsilon=0 says "
+                "that none is. Give an epsilon above 0, or noise=None."
+            )
+        if self.n_clusters == 1 and (hints.answers < 3).any():
+            raise InfeasibleSupervisionError(
+                f"{name}: with n_clusters=1 all rows are together: no triplet can leave one out. Ask for at "
+                "least two clusters, or drop the triplets."
+            )
+        links = hints.to_links()
+        if self.epsilon == 0:
+            links.closure()
+        else:
+            self._soft_closure(links)
+
+    def _fit(
+        self, Z: np.ndarray, weight: np.ndarray, hints: Supervision, rng: Any, each: Callable[..., Any]
+    ) -> Fit:
+        """Try the starts, finish the best, then learn the noise or turn to hard hints."""
+        problem = self._problem(Z, weight, hints, each)
+        rows = _trial_rows(len(Z), problem.terms.rows, rng)
+        if rows is None:
+            few, starts = problem, Starts(Z, weight, hints, self.n_clusters, rng)
+        else:
+            few = self._problem(Z[rows], weight[rows], hints[rows], each)
+            starts = Starts(Z[rows], weight[rows], hints[rows], self.n_clusters, rng)
+        more = len(_SOFT_EPSILONS) if self.epsilon == 0 else int(self.noise is not None)
+        progress = Progress(self, Z, self.n_init + 1 + more)
+
+        def run(problem: Problem, state: Any, max_iter: int, **how: bool) -> Fit:
+            progress.begin(max_iter)
+            fit = problem.climb(state, max_iter=max_iter, tol=self.tol, done=progress.step, **how)
+            progress.end()
+            return fit
+
+        trial = min(_TRIAL, self.max_iter)
+        tried = [run(few, few.start(starts.weights(number)), trial) for number in range(self.n_init)]
+        best = max(tried, key=lambda fit: fit.bounds[-1])
+        fit = run(problem, best.state, self.max_iter)
+        if self.noise is not None:
+            fit = run(problem, fit.state, self.max_iter, learn=True).after(fit)
+        elif self.epsilon == 0 and len(problem.terms):
+            for epsilon in _SOFT_EPSILONS[1:]:
+                softer = replace(fit.state, noise=Noise.uniform(epsilon, epsilon))
+                fit = run(problem, softer, min(_HARDENING, self.max_iter))
+            fit = run(problem, fit.state, self.max_iter, hard=True)
+        progress.finish()
+        return fit
+
+    def _problem(
+        self, Z: np.ndarray, weight: np.ndarray, hints: Supervision, each: Callable[..., Any]
+    ) -> Problem:
+        terms = HintTerms(hints, use_neither=self.neither == "use")
+        free = np.ones(len(Z), dtype=bool)
+        free[terms.rows] = False
+        order = np.concatenate([terms.rows, np.flatnonzero(free)])
+        rows = np.empty((len(Z), Z.shape[1] + 1))
+        np.take(Z, order, axis=0, out=rows[:, :-1])
+        rows[:, -1] = 1.0
+        objective = Objective(
+            rows,
+            weight[order],
+            len(terms.rows),
+            self.n_clusters,
+            m=terms.total_weight or 1.0,
+            tau=self.tau,
+            alpha=self.alpha,
+            each=each,
+        )
+        epsilon = self.epsilon or _SOFT_EPSILONS[0]
+        return Problem(objective, terms, Noise.uniform(epsilon, epsilon), self.noise)
+
+    def _keep(self, fit: Fit, space: Space, X: np.ndarray, hints: Supervision) -> None:
+        state = fit.state
+        self._space = space
+        self.coef_, self.intercept_ = space.fold(state.W)
+        self.hinted_ = HintTerms(hints, use_neither=self.neither == "use").rows
+        self.hinted_proba_ = state.q
+        self.noise_ = Noise.uniform(0.0, 0.0) if self.epsilon == 0 else state.noise
+        self.lower_bounds_ = np.array(fit.bounds)
+        self.lower_bound_ = fit.bounds[-1]
+        self.n_iter_ = len(fit.bounds)
+        self.converged_ = fit.converged
+        self.labels_ = self._logits(X).argmax(axis=1).astype(np.int32)
+        self.labels_[self.hinted_] = state.q.argmax(axis=1)
+        self.violations_ = link_satisfaction(self.labels_, hints)
+        self.triplet_violations_ = triplet_satisfaction(self.labels_, hints)
+        self._warn(hints)
+
+    def _warn(self, hints: Supervision) -> None:
+        """Tell of what was asked for and not reached."""
+        name = type(self).__name__
+        found = len(np.unique(self.labels_))
+        if found < self.n_clusters:
+            warn_caller(
+                f"{name} found {found} distinct clusters of the {self.n_clusters} asked for. Neither hints "
+                "nor rows ask for more; X may have fewer distinct rows. A larger tau asks for more.",
+                ConvergenceWarning,
+            )
+        links, triplets = self.violations_, self.triplet_violations_
+        broken = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
+        used = hints.answers < (4 if self.neither == "use" else 3)
+        broken += int(used[triplets.broken].sum())
+        if self.epsilon == 0 and broken:
+            total = links.n_must + links.n_cannot + int(used.sum())
+            warn_caller(
+                f"{name}: epsilon=0, yet the labels break {broken} of {total} hints: rows are placed one by "
+                "one, and no single row can mend it. More starts (n_init) or clusters may.",
+                ConvergenceWarning,
+            )
+        if not self.converged_:
+            self._warn_not_converged(self.n_iter_)
+
+    # ------------------------------------------------------------------ using
+
+    def _logits(self, X: np.ndarray) -> np.ndarray:
+        logits: np.ndarray = self._space.features(X) @ self.coef_.T + self.intercept_
+        return logits
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the logits of the clusters, shape (n_samples, n_clusters)."""
+        check_is_fitted(self)
+        return self._logits(self._check_X(X, reset=False))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the clusters, shape (n_samples, n_clusters)."""
+        probability: np.ndarray = softmax(self.decision_function(X), axis=1)
+        return probability
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable cluster of each row, by the model alone."""
+        labels: np.ndarray = self.decision_function(X).argmax(axis=1).astype(np.int32)
+        return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the information (in nats) that the rows hold about their clusters; higher is better.
+
+        It is the entropy of the mean probabilities less the mean entropy: 0 for one cluster or none clear,
+        at most log(n_clusters). Hints are left out; :class:`~likewise.evaluation.HintSearchCV` scores those.
+        """
+        p = self.predict_proba(X)
+        weight = self._check_weight(sample_weight, len(p))
+        mean = np.average(p, axis=0, weights=weight)
+        return float(entr(mean).sum() - np.average(entr(p).sum(axis=1), weights=weight))
+
+
+def _trial_rows(n_samples: int, hinted: np.ndarray, rng: np.random.RandomState) -> np.ndarray | None:
+    """Return the hinted rows and some of the others, ascending; None where all are few enough."""
+    free = np.setdiff1d(np.arange(n_samples), hinted, assume_unique=True)
+    if len(free) <= _TRIAL_ROWS:
+        return None
+    drawn = rng.choice(free, size=_TRIAL_ROWS, replace=False)
+    return np.sort(np.concatenate([hinted, drawn]))

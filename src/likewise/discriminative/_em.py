@@ -1,0 +1,107 @@
+"""Variational expectation and maximisation: the one loop, for soft and hard hints and for learned noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import entr
+
+from likewise.discriminative._hints import HintTerms
+from likewise.discriminative._noise import Noise, NoiseKind, learn_noise, prior_log_density
+from likewise.discriminative._softmax import Objective
+
+# A sweep costs less than one gradient, and q that has settled makes fewer gradients wanted.
+_SWEEPS = 10
+_SWEEP_TOL = 1e-3
+# Any climb raises the bound; going to the top for a q that is about to change would be wasted.
+_CLIMB_STEPS = 5
+_CLIMB_TOL = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a fit stands: weights (clusters x columns), q (hinted rows x clusters), and the noise."""
+
+    W: np.ndarray
+    q: np.ndarray
+    noise: Noise
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Where a fit ended, the bound after each iteration, and whether it stopped of itself."""
+
+    state: State
+    bounds: tuple[float, ...]
+    converged: bool
+
+    def after(self, other: Fit) -> Fit:
+        """Return this fit as the continuation of another one."""
+        return replace(self, bounds=other.bounds + self.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The objective, the hints, and what is assumed of their noise before any is seen."""
+
+    objective: Objective
+    terms: HintTerms
+    prior: Noise
+    learned: NoiseKind | None = None
+
+    def start(self, W: np.ndarray) -> State:
+        """Return the state that weights alone suggest: q is what the model says."""
+        return State(W, np.exp(self.objective.log_p_hinted(W)), self.prior)
+
+    def bound(self, state: State, value: float, *, hard: bool = False) -> float:
+        """Return the lower bound, eq. (3.7), given the value of the objective of the weights.
+
+        The prior of a learned noise belongs to it, up to a constant. With hard hints the share of the hints
+        that hold stands in for their log-likelihood, which is 0 or minus infinity.
+        """
+        m = self.terms.total_weight
+        if not m:
+            return value
+        value += float(entr(state.q).sum()) / m
+        if hard:
+            return value + sum(float(np.trace(seen)) for seen in self.terms.counts(state.q)) / m
+        if self.learned is not None:
+            value += prior_log_density(state.noise, self.prior) / m
+        return value + self.terms.log_likelihood(state.q, state.noise) / m
+
+    def climb(
+        self,
+        state: State,
+        *,
+        max_iter: int,
+        tol: float,
+        hard: bool = False,
+        learn: bool = False,
+        done: Callable[[], bool] = lambda: False,
+    ) -> Fit:
+        """Alternate until an iteration raises the bound by no more than `tol`.
+
+        q is kept from one iteration to the next: begun afresh it could lower the bound.
+        """
+        bounds: list[float] = []
+        converged = False
+        while len(bounds) < max_iter and not converged:
+            state, value = self._iterate(state, hard=hard, learn=learn)
+            bounds.append(self.bound(state, value, hard=hard))
+            converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) <= tol
+            if done():
+                break
+        return Fit(state, tuple(bounds), converged)
+
+    def _iterate(self, state: State, *, hard: bool, learn: bool) -> tuple[State, float]:
+        W, q, noise = state.W, state.q.copy(), state.noise
+        if len(self.terms):
+            log_p = self.objective.log_p_hinted(W)
+            self.terms.expect(log_p, q, None if hard else noise, max_sweeps=_SWEEPS, tol=_SWEEP_TOL)
+            if learn and self.learned is not None:
+                noise = learn_noise(self.learned, self.prior, self.terms.counts(q))
+        target = np.ascontiguousarray(q.T)
+        W, value = self.objective.maximise(W, target, max_iter=_CLIMB_STEPS, tol=_CLIMB_TOL)
+        return State(W, q, noise), value

@@ -1,0 +1,150 @@
+"""Links, groups and triplets as one kind of thing: a true relation, and an answer that tells of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likewise.discriminative._noise import Noise
+from likewise.kernels.mean_field import ascend
+from likewise.supervision import Groups, Supervision
+
+# A triplet as one of its rows, i, sees it. The line is the place of i; the columns are the answers that put i
+# with u, i with v, and u with v, where u and v are the other two in their order.
+_SEEN_FROM = np.array([[0, 1, 2], [0, 2, 1], [1, 2, 0]])
+_OTHERS = np.array([[1, 2], [0, 2], [0, 1]])
+
+
+@dataclass(frozen=True)
+class _Pulls:
+    """What every hint asks of each of its rows, for one noise. See `likewise.kernels.mean_field`."""
+
+    first: np.ndarray
+    second: np.ndarray
+    both: np.ndarray
+    groups: np.ndarray
+
+
+class HintTerms:
+    """The hints of a fit, among the rows that they name, numbered from 0 in ascending order.
+
+    Attributes
+    ----------
+    rows : ndarray
+        The rows that hints name.
+    total_weight : float
+        The sum of the weights of all hints; a group of s rows counts s (s - 1) / 2 times.
+    """
+
+    def __init__(self, hints: Supervision, *, use_neither: bool) -> None:
+        use = np.ones(len(hints.answers), dtype=bool) if use_neither else hints.answers < 3
+        triplets, groups = hints.triplets[use], (hints.must_groups, hints.cannot_groups)
+        pairs = np.concatenate([hints.must, hints.cannot])
+        named = np.concatenate([pairs.ravel(), triplets.ravel(), *(g.members for g in groups)])
+        self.rows = np.unique(named).astype(np.int64)
+        self._pairs = np.searchsorted(self.rows, pairs)
+        self._triplets = np.searchsorted(self.rows, triplets)
+        self._pair_answer = np.repeat([0, 1], [len(hints.must), len(hints.cannot)])
+        self._pair_weight = np.concatenate([hints.must_weights, hints.cannot_weights])
+        self._answer = hints.answers[use].astype(np.int64)
+        self._triplet_weight = hints.triplet_weights[use]
+        self._index_hints()
+        self._index_groups(groups)
+        sizes = np.bincount(self._group_of, minlength=len(self._group_weight))
+        self._group_pairs = self._group_weight * sizes * (sizes - 1) / 2
+        self.total_weight = float(
+            self._pair_weight.sum() + self._triplet_weight.sum() + self._group_pairs.sum()
+        )
+
+    def _index_hints(self) -> None:
+        """List the hints of each row: pairs and triplets mixed, every one once for each of its rows."""
+        P, T = len(self._pairs), len(self._triplets)
+        row = np.concatenate([self._pairs.T.ravel(), self._triplets.T.ravel()])
+        first = np.concatenate([self._pairs[:, ::-1].T.ravel(), self._triplets[:, _OTHERS[:, 0]].T.ravel()])
+        second = np.concatenate([np.full(2 * P, -1), self._triplets[:, _OTHERS[:, 1]].T.ravel()])
+        order = np.argsort(row, kind="stable")
+        self._order = order
+        self._first, self._second = first[order].astype(np.int64), second[order].astype(np.int64)
+        self._indptr = np.searchsorted(row[order], np.arange(len(self.rows) + 1))
+        self._place = np.repeat(np.arange(3), T)
+
+    def _index_groups(self, groups: tuple[Groups, Groups]) -> None:
+        members = np.searchsorted(self.rows, np.concatenate([g.members for g in groups]))
+        self._members = members.astype(np.int64)
+        self._group_of = np.concatenate([groups[0].group_of, groups[1].group_of + len(groups[0])])
+        self._group_weight = np.concatenate([g.weights for g in groups])
+        self._group_answer = np.repeat([0, 1], [len(g) for g in groups])
+        order = np.argsort(members, kind="stable")
+        self._groups_of_rows = self._group_of[order]
+        self._group_ptr = np.searchsorted(members[order], np.arange(len(self.rows) + 1))
+
+    def __len__(self) -> int:
+        return len(self._pairs) + len(self._triplets) + len(self._group_weight)
+
+    def pulls(self, noise: Noise | None) -> _Pulls:
+        """Return what each hint asks of its rows: log-likelihoods, or with None whether it holds (hard)."""
+        pair, triplet = (np.eye(2), np.eye(4)) if noise is None else noise.logs()
+        together = pair[0] - pair[1]  # for each answer: how much better "together" explains it than "apart"
+        of_pairs = np.tile(self._pair_weight * together[self._pair_answer], 2)
+        better = (triplet[:3] - triplet[3])[:, self._answer] * self._triplet_weight  # than NEITHER, (3, T)
+        seen = better[_SEEN_FROM]  # place of the row, relation as seen from it, triplet
+        none = np.zeros(len(of_pairs))
+        return _Pulls(
+            np.concatenate([of_pairs, seen[:, 0].ravel()])[self._order],
+            np.concatenate([none, seen[:, 1].ravel()])[self._order],
+            np.concatenate([none, -seen.sum(axis=1).ravel()])[self._order],
+            self._group_weight * together[self._group_answer],
+        )
+
+    def expect(
+        self, log_p: np.ndarray, q: np.ndarray, noise: Noise | None, *, max_sweeps: int, tol: float
+    ) -> int:
+        """Improve q in place by mean field, eq. (3.10), or (3.11) without noise; return the sweeps made."""
+        pulls = self.pulls(noise)
+        n_sweeps: int = ascend(
+            log_p, self._indptr, self._first, self._second, pulls.first, pulls.second, pulls.both,
+            self._group_ptr, self._groups_of_rows, pulls.groups,
+            noise is None, max_sweeps, tol, self._group_sums(q), q,
+        )  # fmt: skip
+        return n_sweeps
+
+    def _group_sums(self, q: np.ndarray) -> np.ndarray:
+        sums = np.zeros((len(self._group_weight), q.shape[1]))
+        np.add.at(sums, self._group_of, q[self._members])
+        return sums
+
+    def counts(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the expected weight of each (true relation, answer): pairs (2, 2) and triplets (4, 4)."""
+        pairs, triplets = np.zeros((2, 2)), np.zeros((4, 4))
+        same = np.einsum("ik,ik->i", q[self._pairs[:, 0]], q[self._pairs[:, 1]])
+        sums = self._group_sums(q)
+        squares = np.bincount(
+            self._group_of, weights=np.einsum("ik,ik->i", q, q)[self._members], minlength=len(sums)
+        )
+        in_groups = self._group_weight * (np.einsum("gk,gk->g", sums, sums) - squares) / 2
+        for answer, weight, together in (
+            (self._pair_answer, self._pair_weight, self._pair_weight * same),
+            (self._group_answer, self._group_pairs, in_groups),
+        ):
+            pairs[0] += np.bincount(answer, weights=together, minlength=2)
+            pairs[1] += np.bincount(answer, weights=weight - together, minlength=2)
+        for state, probability in enumerate(self.relations(q)):
+            triplets[state] = np.bincount(
+                self._answer, weights=self._triplet_weight * probability, minlength=4
+            )
+        return pairs, triplets
+
+    def relations(self, q: np.ndarray) -> np.ndarray:
+        """Return the probability of AB, AC, BC and NEITHER for each triplet, shape (4, n_triplets)."""
+        a, b, c = (q[self._triplets[:, place]] for place in range(3))
+        ab = a * b
+        every = np.einsum("ik,ik->i", ab, c)
+        two = np.stack([ab.sum(axis=1), np.einsum("ik,ik->i", a, c), np.einsum("ik,ik->i", b, c)]) - every
+        return np.vstack([two, 1.0 - two.sum(axis=0)])
+
+    def log_likelihood(self, q: np.ndarray, noise: Noise) -> float:
+        """Return the expected logarithm of the probability of all answers, each by its weight."""
+        return float(
+            sum((seen * table).sum() for seen, table in zip(self.counts(q), noise.logs(), strict=True))
+        )

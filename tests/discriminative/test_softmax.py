@@ -1,0 +1,106 @@
+"""The objective of the weights: its value against the twin, its gradient against differences."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import likewise._threads
+from likewise import Supervision
+from likewise._threads import block_map
+from likewise.discriminative import Noise
+from likewise.discriminative._em import Problem, State
+from likewise.discriminative._hints import HintTerms
+from likewise.discriminative._softmax import Objective
+from reference.discriminative_twin import lower_bound
+
+HINTS = Supervision.from_links(10, must=[(0, 3)], cannot=[(3, 5)]) | Supervision.from_triplets(
+    10, [(0, 1, 7), (2, 5, 7)], ["AC", "NEITHER"], weights=[2.0, 0.5]
+)
+
+
+def drawn(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
+    rng = np.random.default_rng(seed)
+    X, weight = rng.normal(size=(10, d)), rng.uniform(0.5, 2, 10)
+    terms = HintTerms(hints, use_neither=True)
+    order = np.concatenate([terms.rows, np.setdiff1d(np.arange(10), terms.rows)])
+    rows = np.column_stack([X[order], np.ones(10)])
+    objective = Objective(
+        rows, weight[order], len(terms.rows), k, m=terms.total_weight or 1.0, tau=tau, alpha=alpha
+    )
+    W = rng.normal(size=(k, d + 1))
+    q = rng.dirichlet(np.ones(k), len(terms.rows))
+    return X, weight, terms, objective, W, q
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 4))
+def test_the_bound_is_the_twins(seed, k):
+    X, weight, terms, objective, W, q = drawn(seed, k=k)
+    noise = Noise.uniform(0.1, 0.2)
+    value, _ = objective.value_and_gradient(W, q.T)
+    found = Problem(objective, terms, noise).bound(State(W, q, noise), value)
+    of = dict(zip(terms.rows.tolist(), q, strict=True))
+    assert found == pytest.approx(lower_bound(W, of, X, HINTS, noise, tau=0.7, alpha=0.05, weight=weight))
+
+
+EVERY_ROW = Supervision.from_links(10, must=[(i, i + 1) for i in range(9)])
+
+
+@pytest.mark.parametrize("hints", [HINTS, Supervision.none(10), EVERY_ROW], ids=["some", "none", "all"])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_the_gradient_is_that_of_differences(hints, seed):
+    *_, objective, W, q = drawn(seed, hints=hints)
+    _, gradient = objective.value_and_gradient(W, q.T)
+    step = 1e-5
+    for place in np.ndindex(W.shape):
+        up, down = W.copy(), W.copy()
+        up[place] += step
+        down[place] -= step
+        rise = objective.value_and_gradient(up, q.T)[0] - objective.value_and_gradient(down, q.T)[0]
+        assert gradient[place] == pytest.approx(rise / (2 * step), abs=1e-7)
+
+
+def test_probabilities_of_hinted_rows_are_those_of_the_model():
+    X, _, terms, objective, W, _ = drawn(4)
+    logits = X[terms.rows] @ W[:, :-1].T + W[:, -1]
+    expected = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(objective.log_p_hinted(W), expected)
+
+
+def test_a_dead_cluster_and_far_rows_give_finite_numbers():
+    *_, objective, W, q = drawn(0)
+    W[:, -1] = [0.0, 0.0, -5000.0]
+    value, gradient = objective.value_and_gradient(W, q.T)
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+
+
+def test_climbing_never_ends_lower():
+    *_, objective, W, q = drawn(1)
+    before = objective.value_and_gradient(W, q.T)[0]
+    for steps in (1, 3, 50):
+        W, value = objective.maximise(W, np.ascontiguousarray(q.T), max_iter=steps, tol=1e-12)
+        assert value >= before
+        assert value == pytest.approx(objective.value_and_gradient(W, q.T)[0])
+        before = value
+
+
+def test_blocks_and_threads_change_nothing_but_rounding(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(1000, 3)), np.ones(1000)])
+    W, q = rng.normal(size=(4, 4)), rng.dirichlet(np.ones(4), 300).T
+
+    def evaluate(each=map):
+        whole = Objective(rows, np.ones(1000), 300, 4, m=5.0, tau=0.5, alpha=0.01, each=each)
+        return (*whole.value_and_gradient(W, q), whole.log_p_hinted(W))
+
+    expected = evaluate()
+    monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 128)  # the 300 hinted rows end within a block
+    cut = evaluate()
+    for found, wanted in zip(cut, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+    with block_map(3) as each:
+        for found, wanted in zip(evaluate(each), cut, strict=True):
+            np.testing.assert_array_equal(found, wanted)
