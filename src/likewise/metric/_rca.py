@@ -10,7 +10,7 @@ from likewise.base import Progress, Rule, choice, either, integer, real
 from likewise.exceptions import UnsupportedSupervisionError
 from likewise.metric._base import Learned, MetricLearner
 from likewise.metric._matrix import total_covariance, whitener
-from likewise.metric._told import IS_UNUSED, Unused, warn_contradictions
+from likewise.metric._told import IS_UNUSED, Unused
 from likewise.supervision import Supervision
 
 
@@ -98,8 +98,7 @@ class RCA(MetricLearner):
             raise ValueError(
                 f"RCA: n_components={self.n_components}, but X has {d} columns. Ask for at most {d}."
             )
-        closure = hints.to_links().closure(on_conflict="keep")
-        warn_contradictions(self, closure)
+        closure = self._soft_closure(hints.to_links())
         within = _within_chunklets(X, closure.component)
         if within is None:
             return Learned(np.eye(d)[: self.n_components])

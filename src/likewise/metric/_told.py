@@ -13,7 +13,7 @@ from likewise.exceptions import (
     SupervisionError,
     UnsupportedSupervisionError,
 )
-from likewise.supervision import Closure, Groups, Supervision
+from likewise.supervision import Groups, Supervision
 
 Unused = Literal["refuse", "drop"]
 IS_UNUSED: Rule = choice("refuse", "drop")
@@ -52,22 +52,9 @@ class Comparisons:
         return out
 
 
-def warn_contradictions(estimator: Any, closure: Closure) -> None:
-    """Warn if a cannot-link lies between rows that must-links join, of which the closure tells."""
-    if len(closure.conflicts):
-        i, j = closure.conflicts[0]
-        warn_caller(
-            f"{type(estimator).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
-            f"the first between rows {i} and {j}, which are joined through "
-            f"{' – '.join(map(str, closure.path(int(i), int(j))))}. All are weighed against one another. "
-            "hints.without_conflicts() lets the must-links win.",
-            InconsistentSupervisionWarning,
-        )
-
-
 def stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
     """Return the stated links as differences, groups written out. Contradictions give a warning."""
-    warn_contradictions(estimator, hints.closure(on_conflict="keep"))
+    estimator._soft_closure(hints)
     count = hints.must_groups.n_pairs + hints.cannot_groups.n_pairs
     if count > _MOST_PAIRS:
         raise SupervisionError(
@@ -92,12 +79,8 @@ def stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
 
 
 def _written_out(pairs: np.ndarray, weights: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
-    parts, shares = [pairs], [weights]
-    for rows, weight in zip(groups, groups.weights, strict=True):
-        i, j = np.triu_indices(len(rows), 1)
-        parts.append(np.column_stack([rows[i], rows[j]]))
-        shares.append(np.full(len(i), weight))
-    return np.concatenate(parts), np.concatenate(shares)
+    each, shares = groups.pairs()
+    return np.concatenate([pairs, each]), np.concatenate([weights, shares])
 
 
 def told_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: Unused) -> Comparisons:

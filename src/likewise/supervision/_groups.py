@@ -60,7 +60,7 @@ class Groups(ReadOnly):
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs the groups state; none of them is ever built."""
+        """How many pairs the groups state."""
         sizes = np.diff(self.indptr)
         return int((sizes * (sizes - 1) // 2).sum())
 
@@ -83,6 +83,13 @@ class Groups(ReadOnly):
         first = np.repeat(self.members[self.indptr[:-1]], np.diff(self.indptr))
         edges: IntArray = np.column_stack([first, self.members])[first != self.members]
         return edges
+
+    def pairs(self) -> tuple[IntArray, FloatArray]:
+        """Return every pair that the groups state, and its weight: for those who must visit each one."""
+        corners = [np.triu_indices(len(rows), 1) for rows in self]
+        lists = [np.column_stack([rows[i], rows[j]]) for rows, (i, j) in zip(self, corners, strict=True)]
+        weights = np.repeat(self.weights, [len(pairs) for pairs in lists])
+        return np.concatenate([np.empty((0, 2), dtype=np.int64), *lists]), weights
 
     @cached_property
     def _by_member(self) -> tuple[IntArray, IntArray]:
