@@ -1,3 +1,6 @@
+"""Groups of rows."""
+
+from likewise import Supervision
 
 
 def test_pairs_are_written_out_with_their_weights():
