@@ -85,16 +85,20 @@ def hinted_space(X: np.ndarray, hints: Supervision) -> np.ndarray:
     direction of A is stretched by its variance there. Links of groups count as the stars that join them.
     """
     d = X.shape[1]
-    everything = np.atleast_2d(np.cov(X, rowvar=False, dtype=np.float64, bias=True)) * 2
-    everything[np.diag_indices(d)] += 1e-6 * max(float(np.trace(everything)) / d, 1e-300)
+    # In units of the standard deviations, so that the ridge means the same for every column.
+    scale = X.std(axis=0, dtype=np.float64)
+    rows = np.subtract(X, X.mean(axis=0, dtype=np.float64), dtype=np.float64)
+    rows /= np.where(scale > 0, scale, 1.0)
+    everything = 2 * (rows.T @ rows) / len(rows)
+    everything[np.diag_indices(d)] += 1e-6
 
     def scatter(pairs: np.ndarray, groups: Groups) -> np.ndarray:
         ends = np.concatenate([pairs, groups.star_edges()])
-        steps = np.subtract(X[ends[:, 0]], X[ends[:, 1]], dtype=np.float64)
+        steps = rows[ends[:, 0]] - rows[ends[:, 1]]
         found: np.ndarray = (steps.T @ steps + d * everything) / (len(steps) + d)
         return found
 
     must = scatter(hints.must, hints.must_groups)
     cannot = scatter(hints.cannot, hints.cannot_groups)
     values, directions = eigh(cannot, must)  # directions' must directions = I
-    return np.asarray((X @ directions) * values, dtype=X.dtype)
+    return np.asarray((rows @ directions) * values, dtype=X.dtype)

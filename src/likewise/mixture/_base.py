@@ -137,7 +137,12 @@ class MixtureFamily(HintedClusterer, ABC):
         one = np.ones(len(X))
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
         if not isinstance(self.init, str):
-            means = np.array(self.init, dtype=np.float64)
+            try:
+                means = np.array(self.init, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{type(self).__name__}: init is not an array of numbers: {error}."
+                ) from error
             if means.shape != (n_parts, X.shape[1]) or not np.isfinite(means).all():
                 raise ValueError(
                     f"{type(self).__name__}: init must be finite and of shape {(n_parts, X.shape[1])}, "
@@ -145,15 +150,19 @@ class MixtureFamily(HintedClusterer, ABC):
                 )
             return [self._start(X, middle, pairwise_distances_argmin(X, means.astype(X.dtype)), means)]
         told = self.init == "hints" and bool(hints)
+        suggested = hinted_space(X, hints) if told else X
         starts = []
         for number in range(self.n_init):
-            space = X if not told or number % 2 else hinted_space(X, hints)
+            space = X if number % 2 else suggested
             if told and number < 2:
                 seeds = seeds_from_closure(space, closure, k, one, rng)
             else:
                 seeds = extend_seeds(space, np.empty((0, X.shape[1])), k, one, rng)
-            if self.init != "k-means++":
-                seeds = KMeans(k, init=seeds, n_init=1, max_iter=30).fit(space).cluster_centers_
+            # Seeds that coincide mean fewer distinct rows than clusters, of which k-means would complain.
+            if self.init != "k-means++" and len(np.unique(seeds, axis=0)) == k:
+                seeds = (
+                    KMeans(k, init=seeds, n_init=1, max_iter=30, random_state=rng).fit(space).cluster_centers_
+                )
             parts = pairwise_distances_argmin(space, seeds.astype(X.dtype)) * self._n_sub
             if self._n_sub > 1:
                 parts = self._split(X, parts, rng)
@@ -178,11 +187,11 @@ class MixtureFamily(HintedClusterer, ABC):
         kind = KINDS[self.covariance_type]
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
         steps = Steps(X, middle, None, ridge=self._ridge, threads=1)
-        blocks = steps.pieces(slice(0, len(X)), n_parts * X.shape[1])
-        moments = [kind.moments(steps.block(rows), np.eye(n_parts)[parts[rows]]) for rows in blocks]
+        blocks = steps.pieces(slice(0, len(X)), kind, n_parts)
+        moments = [kind.moments(steps.block(rows, kind), np.eye(n_parts)[parts[rows]]) for rows in blocks]
         total = sum(moments[1:], start=moments[0])
         # A component without rows, or with too few to have a shape, begins with the shape of all rows.
-        everything = kind.moments(steps.block(slice(0, len(X))), np.full((len(X), n_parts), 1.0 / n_parts))
+        everything = total.shared(tied=kind.name == "tied")
         shapeless = Gaussians.of(
             kind, np.zeros((n_parts, X.shape[1])), self._wide(kind, n_parts, X.shape[1])
         ).updated(everything, self._ridge)
@@ -231,8 +240,8 @@ class MixtureFamily(HintedClusterer, ABC):
         X = self._check_X(X, reset=False)
         steps = Steps(X, self._middle, None, ridge=self._ridge, threads=1)
         joint = np.empty((len(X), self._mixture.n_classes))
-        for rows in steps.pieces(slice(0, len(X)), self._mixture.gaussians.means.size):
-            joint[rows] = lse(self._mixture.log_components(steps.block(rows)))
+        for rows, block in steps.blocks_of(slice(0, len(X)), self._mixture):
+            joint[rows] = lse(self._mixture.log_components(block))
         joint += self._mixture.log_weights
         return joint
 
@@ -282,10 +291,10 @@ class MixtureFamily(HintedClusterer, ABC):
         share = np.exp(self._mixture.log_weights[:, None] + self._mixture.log_within).ravel()
         counts = rng.multinomial(n_samples, share / share.sum())
         matrices = KINDS[self.covariance_type].matrices(self.covariances_, n_parts, d)
-        X = np.vstack(
-            [
-                rng.multivariate_normal(mean, matrix, int(count))
-                for mean, matrix, count in zip(self.means_, matrices, counts, strict=True)
-            ]
-        )
+        # By eigenvalues: what rounding has left a little below 0 is 0.
+        values, directions = np.linalg.eigh(matrices)
+        spread = np.sqrt(np.maximum(values, 0.0))
+        X = rng.normal(size=(n_samples, d))
+        for part, rows in enumerate(np.split(X, np.cumsum(counts)[:-1])):
+            rows[:] = (rows * spread[part]) @ directions[part].T + self.means_[part]
         return X, np.repeat(np.arange(n_parts) // self._n_sub, counts)

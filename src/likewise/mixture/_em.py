@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -9,11 +10,11 @@ import numpy as np
 
 from likewise._threads import block_map, row_blocks
 from likewise.base import Progress
-from likewise.mixture._gaussians import Gaussians, Moments
+from likewise.mixture._gaussians import Covariances, Gaussians, Moments
 from likewise.mixture._network import lse
 
-# A block of rows is worked through in pieces whose whitened copies (8 bytes x rows x components x features)
-# stay in the second-level cache.
+# A block of rows is worked through in pieces whose tables (8 bytes x rows x numbers per row, which are
+# components x features for full covariances) stay in the second-level cache.
 _PIECE_NUMBERS = 65_536
 _LEAST_WEIGHT = 1e-8
 
@@ -32,7 +33,7 @@ class Mixture:
         return len(self.log_weights)
 
     def log_components(self, X: np.ndarray) -> np.ndarray:
-        """Return log (pi_mk N(x; mean_mk, covariance_mk)), shape (n, K, S)."""
+        """Return log (pi_mk N(x; mean_mk, covariance_mk)) of prepared rows, shape (n, K, S)."""
         joint = self.gaussians.log_density(X)
         joint += self.log_within.ravel()
         return joint.reshape(len(X), *self.log_within.shape)
@@ -98,22 +99,27 @@ class Steps:
             self.free[relations.rows] = False
         self.n_free = float(self.free.sum())
 
-    def pieces(self, rows: slice, n_numbers: int) -> list[slice]:
-        """Cut a block of rows into pieces of about so many numbers."""
-        step = min(max(_PIECE_NUMBERS // max(n_numbers, 1), 64), 4096)
+    def pieces(self, rows: slice, kind: Covariances, n_components: int) -> list[slice]:
+        """Cut a block of rows into pieces that fit the cache."""
+        step = min(max(_PIECE_NUMBERS // kind.numbers_per_row(n_components, self.X.shape[1]), 64), 4096)
         return [slice(lo, min(lo + step, rows.stop)) for lo in range(rows.start, rows.stop, step)]
 
-    def block(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Return rows as float64, centred at the middle of the data."""
-        return np.subtract(self.X[rows], self.middle, dtype=np.float64)
+    def block(self, rows: slice | np.ndarray, kind: Covariances) -> np.ndarray:
+        """Return rows as a kind of covariance wants them, centred at the middle of the data."""
+        return kind.prepared(self.X[rows], self.middle)
+
+    def blocks_of(self, block: slice, mixture: Mixture) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the pieces of a block of rows, and what they hold as the mixture wants it."""
+        gaussians = mixture.gaussians
+        for rows in self.pieces(block, gaussians.kind, len(gaussians.means)):
+            yield rows, self.block(rows, gaussians.kind)
 
     def expect(self, mixture: Mixture) -> Expected:
         """E-step: add up the moments of all rows under their expected classes and components."""
 
         def of_block(block: slice) -> tuple[Moments, float]:
             moments, total = None, 0.0
-            for rows in self.pieces(block, mixture.gaussians.means.size):
-                X = self.block(rows)
+            for rows, X in self.blocks_of(block, mixture):
                 joint = mixture.log_components(X)
                 joint += mixture.log_weights[:, None]
                 joint = joint.reshape(len(X), -1)
@@ -136,7 +142,7 @@ class Steps:
             moments, bound = moments + more, bound + extra
         counts = moments.counts.reshape(mixture.log_within.shape).sum(axis=1)
         if self.relations is not None:
-            X = self.block(self.relations.rows)
+            X = self.block(self.relations.rows, mixture.gaussians.kind)
             components = mixture.log_components(X)
             density = lse(components)
             mass, linked, extra = self.relations.expect(mixture.log_weights, density)
@@ -160,17 +166,16 @@ class Steps:
     def own_labels(self, mixture: Mixture) -> np.ndarray:
         """Return the class that each row would have if no link spoke of it."""
         labels = np.empty(len(self.X), dtype=np.int32)
-        for block in row_blocks(len(self.X)):
-            for rows in self.pieces(block, mixture.gaussians.means.size):
-                joint = lse(mixture.log_components(self.block(rows))) + mixture.log_weights
-                labels[rows] = joint.argmax(axis=1)
+        for rows, X in self.blocks_of(slice(0, len(self.X)), mixture):
+            labels[rows] = (lse(mixture.log_components(X)) + mixture.log_weights).argmax(axis=1)
         return labels
 
     def labels(self, mixture: Mixture) -> np.ndarray:
         """Return the class of each row; of a row in links the one that they make likeliest."""
         labels = self.own_labels(mixture)
         if self.relations is not None:
-            density = lse(mixture.log_components(self.block(self.relations.rows)))
+            X = self.block(self.relations.rows, mixture.gaussians.kind)
+            density = lse(mixture.log_components(X))
             mass, _, _ = self.relations.expect(mixture.log_weights, density)
             labels[self.relations.rows] = mass.argmax(axis=1)
         return labels

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import Relations
+from likewise.mixture._em import Relations, Steps
 from likewise.mixture._gaussians import CovarianceType
 from likewise.mixture._links import Units, component_network, refuse_weights
-from likewise.mixture._relations import EquivalenceRelations
+from likewise.mixture._relations import EquivalenceRelations, n_approximate
 from likewise.supervision import Supervision
 
 
@@ -93,9 +93,8 @@ class EquivalenceGaussianMixture(MixtureFamily):
     def _relations(self, hints: Supervision) -> Callable[[], Relations]:
         refuse_weights(hints, type(self).__name__, "Use PairwiseGaussianMixture")
         network, large = component_network(Units.of(hints), self.n_clusters)
-        self._n_large = network.n_approximate
         return lambda: EquivalenceRelations(network, large)
 
-    def _keep(self, *args: Any) -> None:
-        super()._keep(*args)
-        self.n_approximate_ = getattr(self, "_n_large", 0)
+    def _keep(self, steps: Steps, *args: Any) -> None:
+        super()._keep(steps, *args)
+        self.n_approximate_ = n_approximate(steps.relations)

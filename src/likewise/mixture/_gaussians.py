@@ -1,7 +1,9 @@
 """Gaussian components: their densities over blocks of rows, and their maximum-likelihood update.
 
-Rows are handed over already centred at the middle of the data. Each kind of covariance has one class with
-the same three methods; a block returns sums that add, so blocks can be merged in any grouping.
+Rows are handed over as `prepared` makes them, centred at the middle of the data. Each kind of covariance has
+one class with the same few methods; a block returns sums that add, so blocks can be merged in any grouping.
+
+Tables of shape (n, C) are best kept column by column: what is done to each row then runs along the rows.
 """
 
 from __future__ import annotations
@@ -34,6 +36,14 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.counts + other.counts, self.sums + other.sums, self.second + other.second)
 
+    def shared(self, *, tied: bool) -> Moments:
+        """Return the moments that there would be if every component had an equal share of every row."""
+
+        def mean(sums: np.ndarray) -> np.ndarray:
+            return np.broadcast_to(sums.mean(axis=0), sums.shape)
+
+        return Moments(mean(self.counts), mean(self.sums), self.second if tied else mean(self.second))
+
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
@@ -51,10 +61,10 @@ class Gaussians:
         return cls(kind, means, covariances, factors, np.broadcast_to(log_dets, (len(means),)))
 
     def log_density(self, X: np.ndarray) -> np.ndarray:
-        """Return log N(x; mean_c, covariance_c), shape (n, C)."""
+        """Return log N(x; mean_c, covariance_c) of prepared rows, shape (n, C)."""
         squared = self.kind.squared_distances(X, self.means, self.factors)
         squared *= -0.5
-        squared += self.log_dets - 0.5 * X.shape[1] * _LOG_2PI
+        squared += self.log_dets - 0.5 * self.means.shape[1] * _LOG_2PI
         return squared
 
     def updated(self, moments: Moments, ridge: float) -> Gaussians:
@@ -74,8 +84,16 @@ class Covariances:
 
     name: CovarianceType
 
+    def prepared(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
+        """Return rows as float64, centred, with whatever else of them is used more than once."""
+        return np.subtract(X, middle, dtype=np.float64)
+
+    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+        """Return how many numbers the largest table of a block of rows has for each row."""
+        return n_components + n_features
+
     def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
-        """Return the sums of a block of rows under responsibilities of shape (n, C)."""
+        """Return the sums of a block of prepared rows under responsibilities of shape (n, C)."""
         return Moments(resp.sum(axis=0), resp.T @ X, self._second(X, resp))
 
     def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
@@ -113,14 +131,17 @@ class Covariances:
 class Full(Covariances):
     """A covariance matrix of its own for each component."""
 
-    name = "full"
+    name: CovarianceType = "full"
+
+    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+        return n_components * n_features
 
     def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
         n, d = X.shape
         weighted = (resp[:, :, None] * X[:, None, :]).reshape(n, -1)
         return (weighted.T @ X).reshape(-1, d, d)
 
-    def estimate(self, moments, counts, means, alive, ridge, previous):  # type: ignore[no-untyped-def]
+    def estimate(self, moments, counts, means, alive, ridge, previous):
         found = moments.second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
         found[:, *np.diag_indices(found.shape[1])] += ridge
         return np.where(alive[:, None, None], found, previous)
@@ -149,13 +170,13 @@ class Full(Covariances):
 class Tied(Covariances):
     """One covariance matrix for all components."""
 
-    name = "tied"
+    name: CovarianceType = "tied"
 
     def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
         second: np.ndarray = (X * resp.sum(axis=1)[:, None]).T @ X
         return second
 
-    def estimate(self, moments, counts, means, alive, ridge, previous):  # type: ignore[no-untyped-def]
+    def estimate(self, moments, counts, means, alive, ridge, previous):
         mass = np.where(alive, moments.counts, 0.0)
         found = (moments.second - (mass[:, None] * means).T @ means) / max(mass.sum(), _EMPTY)
         found[np.diag_indices(len(found))] += ridge
@@ -167,7 +188,7 @@ class Tied(Covariances):
 
     def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
         rows, centres = X @ factors, means @ factors
-        squared = (rows @ centres.T) * -2.0
+        squared: np.ndarray = ((-2.0 * centres) @ rows.T).T
         squared += np.einsum("nd,nd->n", rows, rows)[:, None]
         squared += np.einsum("cd,cd->c", centres, centres)
         return squared
@@ -180,26 +201,35 @@ class Tied(Covariances):
 
 
 class Diagonal(Covariances):
-    """A variance for each feature of each component."""
+    """A variance for each feature of each component. Prepared rows are (x, x^2), shape (n, 2 d)."""
 
-    name = "diag"
+    name: CovarianceType = "diag"
 
-    def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
-        second: np.ndarray = resp.T @ np.square(X)
-        return second
+    def prepared(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
+        n, d = X.shape
+        both = np.empty((n, 2 * d))
+        np.subtract(X, middle, out=both[:, :d], dtype=np.float64)
+        np.square(both[:, :d], out=both[:, d:])
+        return both
 
-    def estimate(self, moments, counts, means, alive, ridge, previous):  # type: ignore[no-untyped-def]
+    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+        return n_components + 2 * n_features
+
+    def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
+        sums, second = np.split(resp.T @ X, 2, axis=1)
+        return Moments(resp.sum(axis=0), sums, second)
+
+    def estimate(self, moments, counts, means, alive, ridge, previous):
         found = np.maximum(moments.second / counts[:, None] - np.square(means), 0.0) + ridge
         return np.where(alive[:, None], found, previous)
 
     def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        return 1 / np.sqrt(covariances), -0.5 * np.log(covariances).sum(axis=1)
+        raised = _raised(covariances)
+        return 1 / np.sqrt(raised), -0.5 * np.log(raised).sum(axis=1)
 
     def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
         precision = np.square(factors)
-        squared = X @ (means * precision).T
-        squared *= -2.0
-        squared += np.square(X) @ precision.T
+        squared: np.ndarray = (np.hstack([-2.0 * means * precision, precision]) @ X.T).T
         squared += np.einsum("cd,cd,cd->c", means, means, precision)
         return squared
 
@@ -213,14 +243,15 @@ class Diagonal(Covariances):
 class Spherical(Diagonal):
     """One variance for each component; kept as (C,), used as a diagonal of equal entries."""
 
-    name = "spherical"
+    name: CovarianceType = "spherical"
 
-    def estimate(self, moments, counts, means, alive, ridge, previous):  # type: ignore[no-untyped-def]
+    def estimate(self, moments, counts, means, alive, ridge, previous):
         per_feature = super().estimate(moments, counts, means, alive, ridge, previous[:, None])
         return np.where(alive, per_feature.mean(axis=1), previous)
 
     def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        return 1 / np.sqrt(covariances[:, None]), -0.5 * n_features * np.log(covariances)
+        raised = _raised(covariances)
+        return 1 / np.sqrt(raised[:, None]), -0.5 * n_features * np.log(raised)
 
     def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
         return super().squared_distances(X, means, np.broadcast_to(factors, means.shape))
@@ -230,6 +261,12 @@ class Spherical(Diagonal):
 
     def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
         return covariances[:, None, None] * np.eye(n_features)
+
+
+def _raised(variances: np.ndarray) -> np.ndarray:
+    """Return the variances, none so small against the others that a row would be infinitely far."""
+    raised: np.ndarray = np.maximum(variances, max(1e-12 * float(variances.mean()), 1e-300))
+    return raised
 
 
 KINDS: dict[str, Covariances] = {kind.name: kind for kind in (Full(), Tied(), Diagonal(), Spherical())}

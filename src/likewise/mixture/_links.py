@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from likewise.exceptions import UnsupportedSupervisionError
+from likewise.exceptions import InfeasibleSupervisionError, UnsupportedSupervisionError
 from likewise.mixture._network import GroupFactor, Network
 from likewise.supervision import Groups, Supervision
 
@@ -119,14 +119,23 @@ def _enumerated(
     starts = np.searchsorted(group[order], which)
     units = order[starts[:, None] + np.arange(size)]
     differ = ~np.eye(n_classes, dtype=bool)
+    by_group = np.argsort(edge_group, kind="stable")
+    first, last = (np.searchsorted(edge_group[by_group], which, side) for side in ("left", "right"))
     factors = []
     step = max(1, _BATCH_CELLS // n_classes**size)
     for lo in range(0, len(which), step):
         allowed = np.ones((len(which[lo : lo + step]), *([n_classes] * size)), dtype=bool)
-        for g, (name, members) in enumerate(zip(which[lo : lo + step], units[lo : lo + step], strict=True)):
-            for a, b in np.searchsorted(members, edges[edge_group == name]):
+        for g, members in enumerate(units[lo : lo + step], start=lo):
+            for a, b in np.searchsorted(members, edges[by_group[first[g] : last[g]]]):
                 shape = [n_classes if axis in (a, b) else 1 for axis in range(size)]
-                allowed[g] &= differ.reshape(shape)
+                allowed[g - lo] &= differ.reshape(shape)
+            if not allowed[g - lo].any():
+                raise InfeasibleSupervisionError(
+                    f"n_clusters={n_classes}: {size} must-link components are kept apart by "
+                    f"{last[g] - first[g]} cannot-links in a way that no labelling keeps. Ask for more "
+                    "clusters, drop a cannot-link, or use PairwiseGaussianMixture(relations='pairs'), which "
+                    "weighs links one by one."
+                )
         factors.append(GroupFactor(units[lo : lo + step], allowed, np.ones(len(allowed))))
     return factors
 

@@ -8,16 +8,19 @@ logarithms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.special import logsumexp
+from scipy.sparse import coo_array, csr_array
 
 
 def lse(table: np.ndarray) -> np.ndarray:
     """Return the logarithm of the sum of exponentials along the last axis."""
+    if table.shape[-1] == 1:
+        return table[..., 0]
+    if len(table) > table.shape[-1]:
+        # What is done to each of many short rows is several times faster column by column.
+        table = np.asfortranarray(table)
     peak = table.max(axis=-1, keepdims=True)
     found: np.ndarray = np.log(np.exp(table - peak).sum(axis=-1)) + peak[..., 0]
     return found
@@ -32,6 +35,7 @@ def lse_of_others(table: np.ndarray) -> np.ndarray:
     n, k = table.shape
     if k == 1:
         return np.full_like(table, -np.inf)
+    table = np.asfortranarray(table)
     at = table.argmax(axis=1)
     rows = np.arange(n)
     peak = table[rows, at]
@@ -47,15 +51,19 @@ def lse_of_others(table: np.ndarray) -> np.ndarray:
     return found
 
 
-def pair_posterior(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the two marginals and the log normaliser of pairs whose classes must differ.
+def pair_posterior(log_unary: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the two marginals and the log normaliser of pairs of units whose classes must differ.
 
     The table ``exp(first[m] + second[m'])`` with an empty diagonal is never written out: O(K) a pair.
     """
-    joint_first = first + lse_of_others(second)
-    joint_second = second + lse_of_others(first)
+    others = lse_of_others(log_unary)
+    first, second = pairs.T
+    joint_first = log_unary[first] + others[second]
+    joint_second = log_unary[second] + others[first]
     log_z = lse(joint_first)
-    return np.exp(joint_first - log_z[:, None]), np.exp(joint_second - log_z[:, None]), log_z
+    joint_first -= log_z[:, None]
+    joint_second -= log_z[:, None]
+    return np.exp(joint_first), np.exp(joint_second), log_z
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +74,16 @@ class GroupFactor:
     allowed: np.ndarray  # (G, K, …, K) bool
     weights: np.ndarray
 
+    def alike(self) -> GroupFactor:
+        """Return each sort of group once, with the weight of all that are like it.
+
+        Without densities, groups differ only by which labellings are allowed, and there are few sorts.
+        """
+        flat = np.packbits(self.allowed.reshape(len(self.allowed), -1), axis=1)
+        _, at, sort = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+        weights = np.bincount(sort.ravel(), weights=self.weights)
+        return GroupFactor(self.units[at], self.allowed[at], weights)
+
     def posterior(self, log_unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the marginals (G, g, K) and log normalisers (G,) under unaries of shape (G, g, K)."""
         n_groups, size, k = log_unary.shape
@@ -74,7 +92,7 @@ class GroupFactor:
             shape = (n_groups, *(k if axis == place else 1 for axis in range(size)))
             table = table + log_unary[:, place].reshape(shape)
         axes = tuple(range(1, size + 1))
-        log_z = logsumexp(table, axis=axes)
+        log_z = lse(table.reshape(n_groups, -1))
         table = np.exp(table - log_z.reshape(-1, *([1] * size)))
         marginals = [
             table.sum(axis=tuple(axis for axis in axes if axis != place + 1)) for place in range(size)
@@ -93,11 +111,11 @@ class Network:
     members : csr_array of shape (n_units, H)
         1 where a unit holds a row.
     singles, single_weights
-        Units that are factors by themselves.
+        Units that are factors by themselves, each once.
     pairs, pair_weights
         Pairs of units whose classes differ.
     groups : tuple of GroupFactor
-        Groups of three units or more, enumerated.
+        Groups of three units or more, enumerated. No unit is in two of them.
     n_approximate : int
         How many larger groups are not treated exactly.
     """
@@ -110,25 +128,17 @@ class Network:
     pair_weights: np.ndarray
     groups: tuple[GroupFactor, ...] = ()
     n_approximate: int = 0
-    _mass: np.ndarray = field(init=False)
+    _at_pairs: csr_array = field(init=False)  # adds what each end of each pair has to its unit, by weight
+    _sorts: tuple[GroupFactor, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        mass = np.zeros(self.members.shape[0])
-        for units, weights in self._placed():
-            np.add.at(mass, units, weights)
-        object.__setattr__(self, "_mass", self.members.T @ mass)
-
-    def _placed(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        yield self.singles, self.single_weights
-        for place in (0, 1):
-            yield self.pairs[:, place], self.pair_weights
-        for group in self.groups:
-            yield group.units.ravel(), np.repeat(group.weights, group.units.shape[1])
-
-    @property
-    def row_mass(self) -> np.ndarray:
-        """In how many factors, by weight, each of `rows` is."""
-        return self._mass
+        n_pairs = len(self.pairs)
+        where = (self.pairs.T.ravel(), np.arange(2 * n_pairs))
+        at_pairs = coo_array(
+            (np.tile(self.pair_weights, 2), where), shape=(self.members.shape[0], 2 * n_pairs)
+        )
+        object.__setattr__(self, "_at_pairs", csr_array(at_pairs))
+        object.__setattr__(self, "_sorts", tuple(group.alike() for group in self.groups))
 
     @property
     def n_free(self) -> float:
@@ -143,16 +153,15 @@ class Network:
         mass = np.zeros_like(log_unary)
         single = log_unary[self.singles]
         log_z = lse(single)
-        np.add.at(mass, self.singles, self.single_weights[:, None] * np.exp(single - log_z[:, None]))
+        mass[self.singles] += self.single_weights[:, None] * np.exp(single - log_z[:, None])
         total = float(self.single_weights @ log_z)
         if len(self.pairs):
-            first, second, log_z = pair_posterior(*(log_unary[self.pairs[:, place]] for place in (0, 1)))
-            np.add.at(mass, self.pairs[:, 0], self.pair_weights[:, None] * first)
-            np.add.at(mass, self.pairs[:, 1], self.pair_weights[:, None] * second)
+            first, second, log_z = pair_posterior(log_unary, self.pairs)
+            mass += self._at_pairs @ np.concatenate([first, second])
             total += float(self.pair_weights @ log_z)
         for group in self.groups:
             marginals, log_z = group.posterior(log_unary[group.units])
-            np.add.at(mass, group.units, group.weights[:, None, None] * marginals)
+            mass[group.units] += group.weights[:, None, None] * marginals  # no unit is in two groups
             total += float(group.weights @ log_z)
         return mass, total
 
@@ -163,11 +172,11 @@ class Network:
         """
         counts, total = np.zeros_like(log_weights), 0.0
         if len(self.pairs):
-            first, _, log_z = pair_posterior(log_weights[None], log_weights[None])
+            first, _, log_z = pair_posterior(log_weights[None], np.zeros((1, 2), dtype=np.int64))
             weight = float(self.pair_weights.sum())
             counts += 2 * weight * first[0]
             total += weight * float(log_z[0])
-        for group in self.groups:
+        for group in self._sorts:
             unary = np.broadcast_to(log_weights, (*group.units.shape, len(log_weights)))
             marginals, log_z = group.posterior(unary)
             counts += np.einsum("g,guk->k", group.weights, marginals)

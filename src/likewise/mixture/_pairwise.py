@@ -9,11 +9,11 @@ import numpy as np
 
 from likewise.base import Rule, choice, integer
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import Relations
+from likewise.mixture._em import Relations, Steps
 from likewise.mixture._gaussians import CovarianceType
 from likewise.mixture._links import Units, component_network, pair_network, refuse_weights
 from likewise.mixture._network import Network
-from likewise.mixture._relations import NormalisedRelations
+from likewise.mixture._relations import NormalisedRelations, n_approximate
 from likewise.supervision import Supervision
 
 
@@ -161,14 +161,12 @@ class PairwiseGaussianMixture(MixtureFamily):
         else:
             refuse_weights(hints, type(self).__name__, "Use relations='pairs'")
             network = _composite(*component_network(Units.of(hints), self.n_clusters))
-        self.n_approximate_ = network.n_approximate
         return lambda: NormalisedRelations(network)
 
-    def _keep(self, *args: Any) -> None:
-        super()._keep(*args)
+    def _keep(self, steps: Steps, *args: Any) -> None:
+        super()._keep(steps, *args)
         self.subcluster_weights_ = np.exp(self._mixture.log_within)
-        if not hasattr(self, "n_approximate_"):
-            self.n_approximate_ = 0
+        self.n_approximate_ = n_approximate(steps.relations)
 
 
 def _composite(network: Network, large: np.ndarray) -> Network:

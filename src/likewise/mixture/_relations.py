@@ -6,9 +6,15 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import coo_array, csr_array
 
-from likewise.mixture._em import closed_weights
+from likewise.mixture._em import Relations, closed_weights
 from likewise.mixture._links import Units
 from likewise.mixture._network import Network, lse, lse_of_others
+
+
+def n_approximate(relations: Relations | None) -> int:
+    """Return how many groups of units were not treated exactly, of relations that are a network."""
+    network = getattr(relations, "network", None)
+    return 0 if network is None else int(network.n_approximate)
 
 
 class NormalisedRelations:
@@ -51,7 +57,11 @@ class NormalisedRelations:
 
         scale = float(counts.sum())
         found = minimize(
-            energy, log_weights, jac=True, method="L-BFGS-B", options={"gtol": 1e-9, "maxiter": 100}
+            energy,
+            log_weights,
+            jac=True,
+            method="L-BFGS-B",
+            options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 100},
         )
         # Where all rows are in cannot-links the optimum may lie at a vertex, eta at minus infinity.
         return closed_weights(np.exp(found.x - found.x.max()))
@@ -146,24 +156,25 @@ class ProjectedRelations:
     must-links and ``q_i(m) + q_j(m) <= 1`` for cannot-links and every class m. The first makes q of a
     must-link component the geometric mean of its rows' posteriors. Of the second, at most one class of a
     cannot-link can be too full, and its multiplier has a closed form: with q' the posteriors less this link,
-    ``lambda = (logit q'_A + logit q'_B) / (1/|A| + 1/|B|)`` if positive. Links are visited in turn, those
-    that share no unit at once, until nothing moves: coordinate ascent on a concave dual.
+    ``lambda = (logit q'_A + logit q'_B) / (1/|A| + 1/|B|)`` if positive. Links are visited in turn until
+    nothing moves: coordinate ascent on a concave dual. Multipliers are kept between calls, so that what many
+    links leave undone in one call is done in the next ones.
     """
 
-    _SWEEPS, _TOL = 50, 1e-8
+    _TOL = 1e-8
+    _SWEEPS, _VISITS = 200, 1_000_000  # the most sweeps, and the most visits to links in all of them
 
     def __init__(self, units: Units, caps: np.ndarray) -> None:
         self.units, self.rows = units, units.rows
         self.share = 1.0 / units.sizes
         self.caps = caps  # the largest multiplier of each link
-        self.colours = _edge_colours(units.edges)
         self._multiplier = np.zeros(len(units.edges))
         self._class = np.zeros(len(units.edges), dtype=np.int64)
 
     def expect(
         self, log_weights: np.ndarray, log_density: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return q for each row, its sum, and ``log p(x) - KL(q || p)`` of the linked rows."""
+        """Return q of the linked rows, its sum, and their ``log p(x) - KL(q || p)`` less penalties."""
         logits = log_density + log_weights
         norm = lse(logits)
         logits = logits - norm[:, None]
@@ -171,59 +182,31 @@ class ProjectedRelations:
         rows_q = self.units.members.T @ q
         with np.errstate(divide="ignore", invalid="ignore"):
             divergence = np.where(rows_q > 0, rows_q * (np.log(rows_q) - logits), 0.0)
-        return rows_q, rows_q.sum(axis=0), float(norm.sum() - divergence.sum())
+        return rows_q, rows_q.sum(axis=0), float(norm.sum() - divergence.sum()) - self._cost(q)
 
     def project(self, logits: np.ndarray) -> np.ndarray:
         """Return the projected posteriors of the units, given the mean logits of their rows."""
-        n_classes = logits.shape[1]
-        edges, multiplier, klass = self.units.edges, self._multiplier, self._class
-        klass = np.minimum(klass, n_classes - 1)
-        tilted = logits.copy()
+        from likewise.kernels.projection import hold_apart
+
+        edges = self.units.edges
+        tilted = np.ascontiguousarray(logits)
         for place in (0, 1):
-            np.subtract.at(tilted, (edges[:, place], klass), multiplier * self.share[edges[:, place]])
-        for _ in range(self._SWEEPS):
-            moved = 0.0
-            for colour in self.colours:
-                first, second = edges[colour].T
-                tilted[first, klass[colour]] += multiplier[colour] * self.share[first]
-                tilted[second, klass[colour]] += multiplier[colour] * self.share[second]
-                odds = _log_odds(tilted[first]), _log_odds(tilted[second])
-                # q_A + q_B > 1 for a class if and only if its log odds add up to more than 0.
-                excess = odds[0] + odds[1]
-                at = excess.argmax(axis=1)
-                room = excess[np.arange(len(at)), at] / (self.share[first] + self.share[second])
-                new = np.clip(room, 0.0, self.caps[colour])
-                changed = (at != klass[colour]) & ((new > 0) | (multiplier[colour] > 0))
-                step = np.where(
-                    changed, np.maximum(new, multiplier[colour]), np.abs(new - multiplier[colour])
-                )
-                moved = max(moved, float(step.max(initial=0.0)))
-                multiplier[colour], klass[colour] = new, at
-                tilted[first, at] -= new * self.share[first]
-                tilted[second, at] -= new * self.share[second]
-            if moved <= self._TOL:
-                break
-        self._multiplier, self._class = multiplier, klass
+            ends = edges[:, place]
+            np.subtract.at(tilted, (ends, self._class), self._multiplier * self.share[ends])
+        if len(edges):
+            sweeps = max(min(self._SWEEPS, self._VISITS // len(edges)), 10)
+            state = self._multiplier, self._class, tilted
+            hold_apart(edges, self.share, self.caps, sweeps, self._TOL, *state)
         q: np.ndarray = np.exp(tilted - lse(tilted)[:, None])
         return q
+
+    def _cost(self, q: np.ndarray) -> float:
+        """Return what the penalty asks for links that do not hold; 0 where they have to."""
+        soft = np.isfinite(self.caps)
+        first, second = self.units.edges[soft].T
+        broken = (q[first] + q[second] - 1.0).max(axis=1, initial=0.0)
+        return float(self.caps[soft] @ broken)
 
     def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return weights in proportion to the counts."""
         return closed_weights(counts)
-
-
-def _log_odds(logits: np.ndarray) -> np.ndarray:
-    return logits - lse_of_others(logits)
-
-
-def _edge_colours(edges: np.ndarray) -> list[np.ndarray]:
-    """Part the edges into sets in which no two share an end, greedily in the order given."""
-    used: dict[int, int] = {}  # the colours at each end, as bits
-    colour = np.empty(len(edges), dtype=np.int64)
-    for e, (a, b) in enumerate(edges.tolist()):
-        taken = used.get(a, 0) | used.get(b, 0)
-        lowest = ~taken & (taken + 1)
-        colour[e] = lowest.bit_length() - 1
-        used[a] = used.get(a, 0) | lowest
-        used[b] = used.get(b, 0) | lowest
-    return [np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1)]

@@ -1,0 +1,156 @@
+"""How starts are made and chosen: in the space that links suggest, by the links that classes explain."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from likewise import (
+    EquivalenceGaussianMixture,
+    PairwiseGaussianMixture,
+    PosteriorConstrainedGaussianMixture,
+    Supervision,
+)
+from likewise.seeding import hinted_space
+
+
+def corners(seed, wide, n_links=8):
+    """Four corners, wider than high, whose classes are top and bottom; as many links of either sort."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.choice([-1, 1], 200), rng.choice([-1, 1], 200)
+    X = np.column_stack([wide * x + 0.6 * rng.normal(size=200), y + 0.5 * rng.normal(size=200)])
+
+    def drawn(same):
+        pairs = rng.integers(200, size=(200, 2))
+        fit = (pairs[:, 0] != pairs[:, 1]) & ((y[pairs[:, 0]] == y[pairs[:, 1]]) == same)
+        return pairs[fit][:n_links]
+
+    return X, y, Supervision.from_links(200, must=drawn(True), cannot=drawn(False))
+
+
+@pytest.mark.parametrize("wide", [2, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        PairwiseGaussianMixture(2),
+        PairwiseGaussianMixture(2, relations="components"),
+        EquivalenceGaussianMixture(2),
+        PosteriorConstrainedGaussianMixture(2),
+    ],
+    ids=["pairs", "components", "equivalence", "posterior"],
+)
+def test_sixteen_links_find_the_split_that_is_meant(model, wide):
+    found = 0
+    for seed in range(20):
+        X, y, hints = corners(seed, wide)
+        model.set_params(random_state=seed, n_init=4, tol=1e-3).fit(X, supervision=hints)
+        found += adjusted_rand_score(y, model.labels_) > 0.7
+    assert found >= 19
+
+
+def test_without_links_the_corners_are_split_the_other_way():
+    X, y, _ = corners(0, 3)
+    assert adjusted_rand_score(y, PairwiseGaussianMixture(2, random_state=0).fit(X).labels_) < 0.1
+
+
+def test_the_space_that_links_suggest_is_long_where_cannot_linked_rows_differ():
+    X, _, hints = corners(0, 3, n_links=40)
+    before, after = X.std(axis=0), hinted_space(X, hints)
+    up = np.array([np.corrcoef(X[:, 1], column)[0, 1] for column in after.T])
+    # The last direction is the one in which the links tell rows apart: up and down.
+    assert before[0] > 2 * before[1]
+    assert abs(up[1]) > 0.9
+    assert after[:, 1].std() > 2 * after[:, 0].std()
+    # Hints without links leave everything alone, but for the whitening.
+    plain = hinted_space(X, Supervision.none(200))
+    np.testing.assert_allclose(np.cov(plain.T, bias=True) * 2, np.eye(2), atol=1e-4)
+
+
+def test_the_space_does_not_depend_on_the_units_of_the_columns():
+    X, _, hints = corners(1, 2)
+    one, two = hinted_space(X, hints), hinted_space(X * [1e3, 1e-2] + [5, -3], hints)
+    np.testing.assert_allclose(np.abs(one), np.abs(two), rtol=1e-7)  # the sign of a direction says nothing
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((20, 3)),
+        np.column_stack([np.arange(20.0), np.full(20, 7.0), np.arange(20.0)]),
+        np.random.default_rng(0).normal(size=(20, 40)),
+        np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32),
+    ],
+    ids=["alike", "collinear", "wide", "float32"],
+)
+def test_the_space_is_finite_whatever_the_rows(X):
+    hints = Supervision.from_links(20, must=[(0, 1)], cannot=[(2, 3)], must_groups=[[4, 5, 6]])
+    space = hinted_space(X, hints)
+    assert space.shape == X.shape
+    assert space.dtype == X.dtype
+    assert np.isfinite(space).all()
+
+
+def test_more_starts_end_no_worse():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 2)) + 4 * rng.normal(size=(5, 2))[np.arange(120) % 5]
+
+    def bound(n_init):
+        return PairwiseGaussianMixture(5, n_init=n_init, init="k-means++", random_state=0).fit(X).lower_bound_
+
+    # The first start of ten is the one start, and the choice is made after 15 iterations.
+    assert bound(10) >= bound(1) - 1e-6
+
+
+@pytest.mark.parametrize("init", ["hints", "k-means", "k-means++"])
+def test_every_way_to_start_finds_clear_clusters(init):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 2)) + 9 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    hints = Supervision.from_links(90, must=[(0, 3), (1, 4)], cannot=[(0, 1)])
+    for n_subclusters in (1, 2):
+        model = PairwiseGaussianMixture(3, n_subclusters=n_subclusters, init=init, random_state=0)
+        assert adjusted_rand_score(y, model.fit(X, supervision=hints).labels_) == 1.0
+        assert model.means_.shape == (3 * n_subclusters, 2)
+
+
+def test_an_array_is_the_one_start():
+    X, _, hints = corners(0, 2)
+    means = X[:2]
+    one, many = (
+        PairwiseGaussianMixture(2, init=start, n_init=n_init, random_state=seed).fit(X, supervision=hints)
+        for start, n_init, seed in ((means, 1, 0), (means.tolist(), 9, 5))
+    )
+    np.testing.assert_array_equal(one.means_, many.means_)
+    np.testing.assert_array_equal(one.lower_bounds_, many.lower_bounds_)
+
+
+def test_the_start_is_chosen_by_the_links_that_its_classes_explain():
+    # Left and right has the higher likelihood by far; top and bottom is what the links say.
+    X, y, hints = corners(4, 3)
+    model = PairwiseGaussianMixture(2, random_state=0, n_init=6).fit(X, supervision=hints)
+    sideways = PairwiseGaussianMixture(2, init=[[-3.0, 0.0], [3.0, 0.0]]).fit(X, supervision=hints)
+    assert adjusted_rand_score(y, model.predict(X)) > 0.7
+    assert sideways.lower_bound_ > model.lower_bound_
+
+
+def test_subclusters_follow_shapes_that_one_gaussian_cannot():
+    rng = np.random.default_rng(0)
+    angle = np.pi * rng.uniform(size=300)
+    y = np.arange(300) % 2
+    moons = np.where(
+        y[:, None] == 0,
+        np.column_stack([np.cos(angle), np.sin(angle)]),
+        np.column_stack([1 - np.cos(angle), 0.4 - np.sin(angle)]),
+    )
+    X = moons + 0.08 * rng.normal(size=(300, 2))
+    must = [(i, i + 2) for i in range(0, 60, 3)]
+    hints = Supervision.from_links(300, must=must, cannot=[(i, i + 1) for i in range(60, 100, 2)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one, four = (
+            PairwiseGaussianMixture(2, n_subclusters=s, random_state=0).fit(X, supervision=hints)
+            for s in (1, 4)
+        )
+    assert adjusted_rand_score(y, four.labels_) > 0.95 > adjusted_rand_score(y, one.labels_) + 0.2

@@ -1,0 +1,327 @@
+"""The model against its readable twin: likelihoods, posteriors and class weights, on drawn problems."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
+
+from likewise import EquivalenceGaussianMixture, PairwiseGaussianMixture, Supervision
+from likewise.mixture._links import Units, component_network, pair_network
+from likewise.mixture._network import lse, lse_of_others, pair_posterior
+from likewise.mixture._relations import LoopyGroups, NormalisedRelations
+from reference import mixture_twin as twin
+
+SEEDS = st.integers(0, 10_000)
+SHAPES = st.sampled_from(["full", "tied", "diag", "spherical"])
+
+
+def drawn_links(rng, n, n_must, n_cannot, *, weights=False, groups=False):
+    """Links that do not contradict one another, some rows in several."""
+    pairs = rng.permutation(list(itertools.combinations(range(n), 2)))
+    cut = n_must + n_cannot
+    hints = Supervision.from_links(
+        n,
+        must=pairs[:n_must],
+        cannot=pairs[n_must:cut],
+        cannot_groups=[rng.permutation(n)[:3]] if groups else None,
+        must_weights=rng.integers(1, 4, n_must) if weights else None,
+        cannot_weights=rng.uniform(0.5, 3, n_cannot) if weights else None,
+    )
+    return hints.without_conflicts()
+
+
+def one_step(make, X, hints, n_iter):
+    """Return a model after `n_iter` iterations, and the same after one more."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return [make(max_iter=it).fit(X, supervision=hints) for it in (n_iter, n_iter + 1)]
+
+
+def assert_means_follow(X, mass, before, after):
+    """Means after a step are those of the masses; a component without rows stays where it was."""
+    counts = mass.sum(axis=0)
+    alive = counts > 1e-6
+    means = (mass.T @ X)[alive] / counts[alive, None]
+    np.testing.assert_allclose(after.means_[alive], means, rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(after.means_[counts < 1e-9], before.means_[counts < 1e-9])
+    assert not np.allclose(before.means_, after.means_, rtol=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS, shape=SHAPES, k=st.integers(2, 4), weights=st.booleans())
+def test_pairs_are_the_likelihood_of_the_paper(seed, shape, k, weights):
+    rng = np.random.default_rng(seed)
+    n = 24
+    X = rng.normal(size=(n, 2)) + 2 * rng.normal(size=(k, 2))[rng.integers(k, size=n)]
+    hints = drawn_links(rng, n, 6, 6, weights=weights, groups=seed % 2 == 0)
+
+    def make(max_iter):
+        return PairwiseGaussianMixture(k, covariance_type=shape, init=X[:k], tol=0, max_iter=max_iter)
+
+    before, after = one_step(make, X, hints, 3)
+    total, mass, counts = twin.pairs_model(before.weights_, twin.class_densities(before, X), hints)
+    assert after.lower_bounds_[3] * n == pytest.approx(total, rel=1e-9)
+    assert_means_follow(X, mass, before, after)
+    # Moment matching: c_m = n_1 a_m + |CL| 2 a_m (1 - a_m) / (1 - sum a^2).
+    a = after.weights_
+    cannot = sum(w for *_, w, is_cannot in twin.all_links(hints) if is_cannot)
+    single = counts.sum() - 2 * cannot
+    expected = single * a + cannot * 2 * a * (1 - a) / (1 - np.sum(a**2))
+    if a.min() > 1e-6:
+        np.testing.assert_allclose(expected, counts, rtol=1e-5, atol=1e-4)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=SEEDS, shape=SHAPES)
+def test_components_are_the_sum_over_all_labellings(seed, shape):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(7, 2)) + 2 * rng.normal(size=(3, 2))[rng.integers(3, size=7)]
+    ring = [(0, 1), (1, 2), (0, 2)] if seed % 2 else [(0, 1), (1, 2), (2, 3), (0, 3)]
+    hints = Supervision.from_links(7, must=[(2, 5)], cannot=[*ring, (4, 5)] if seed % 3 else ring)
+    for make, normalised in (
+        (PairwiseGaussianMixture, True),
+        (EquivalenceGaussianMixture, False),
+    ):
+
+        def model(max_iter, make=make, normalised=normalised):
+            more = {"relations": "components"} if normalised else {}
+            # The ridge keeps the tiny data away from a likelihood that explodes.
+            return make(
+                3,
+                covariance_type=shape,
+                init=X[[0, 1, 2]],
+                tol=0,
+                reg_covar=0.1,
+                max_iter=max_iter,
+                **more,
+            )
+
+        before, after = one_step(model, X, hints, 2)
+        log_sum, log_prior, mass, counts = twin.all_labellings(
+            before.weights_, twin.class_densities(before, X), hints
+        )
+        expected = log_sum - log_prior * normalised
+        assert after.lower_bounds_[2] * 7 == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert after.n_approximate_ == 0
+        alive = mass.sum(axis=0) > 1e-6
+        means = (mass.T @ X) / mass.sum(axis=0)[:, None]
+        np.testing.assert_allclose(after.means_[alive], means[alive], rtol=1e-6, atol=1e-7)
+        if normalised and after.weights_.min() > 1e-6:
+            # The prior's expected counts match: a gradient of 0 at the new weights.
+            _, _, _, prior_counts = twin.all_labellings(after.weights_, np.ones((7, 3)), hints)
+            np.testing.assert_allclose(prior_counts, counts, rtol=1e-4, atol=1e-4)
+        if not normalised:
+            np.testing.assert_allclose(after.weights_, counts / counts.sum(), rtol=1e-6, atol=1e-7)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=SEEDS, shape=SHAPES)
+def test_a_class_of_several_gaussians_has_their_sum_as_density(seed, shape):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2)) + 3 * rng.normal(size=(4, 2))[rng.integers(4, size=40)]
+    hints = drawn_links(rng, 40, 8, 8)
+
+    def make(max_iter):
+        return PairwiseGaussianMixture(
+            2, n_subclusters=2, covariance_type=shape, init=X[:4], tol=0, max_iter=max_iter
+        )
+
+    before, after = one_step(make, X, hints, 3)
+    p = twin.class_densities(before, X)
+    total, mass, _ = twin.pairs_model(before.weights_, p, hints)
+    assert after.lower_bounds_[3] * 40 == pytest.approx(total, rel=1e-9)
+    assert before.subcluster_weights_.sum(axis=1) == pytest.approx([1, 1])
+    np.testing.assert_allclose(before.score_samples(X), np.log(p @ before.weights_), rtol=1e-8)
+    np.testing.assert_allclose(
+        before.predict_proba(X), p * before.weights_ / (p @ before.weights_)[:, None], atol=1e-8
+    )
+    # The share of a component within its class follows the masses of the class.
+    parts = np.array(
+        [
+            twin.multivariate_normal.pdf(X, m, S)
+            for m, S in zip(before.means_, twin.matrices(before), strict=True)
+        ]
+    )
+    within = before.subcluster_weights_[:, :, None] * parts.reshape(2, 2, 40)
+    counts = np.einsum("nm,mkn->mk", mass, within / within.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(
+        after.subcluster_weights_, counts / counts.sum(axis=1, keepdims=True), rtol=1e-6
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS, k=st.integers(2, 6), scale=st.sampled_from([1.0, 30.0]))
+def test_the_posterior_of_a_cannot_link_is_that_of_the_whole_table(seed, k, scale):
+    rng = np.random.default_rng(seed)
+    log_unary = scale * rng.normal(size=(2, k))
+    first, second, log_z = pair_posterior(log_unary, np.array([[0, 1]]))
+    table, norm = twin.pair_table(np.ones(k), *np.exp(log_unary))
+    np.testing.assert_allclose(first[0], table.sum(axis=1), rtol=1e-8, atol=1e-300)
+    np.testing.assert_allclose(second[0], table.sum(axis=0), rtol=1e-8, atol=1e-300)
+    assert log_z[0] == pytest.approx(np.log(norm))
+
+
+def brute_others(table):
+    return np.array(
+        [[logsumexp(np.delete(row, m)) for m in range(len(row))] for row in np.asarray(table, dtype=float)]
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS, k=st.integers(2, 6), scale=st.sampled_from([1.0, 40.0, 1e5]))
+def test_log_sum_of_the_others(seed, k, scale):
+    table = scale * np.random.default_rng(seed).normal(size=(5, k))
+    np.testing.assert_allclose(lse_of_others(table), brute_others(table), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(lse(table), logsumexp(table, axis=1), rtol=1e-12)
+
+
+def test_log_sum_of_the_others_where_subtracting_would_leave_nothing():
+    table = np.array(
+        [[0.0, -1e5, 1e5], [0.0, -800.0, -900.0], [1e5, 1e5, -1e5], [3.0, 3.0, 3.0], [0.0, -40.0, -40.0]]
+    )
+    np.testing.assert_allclose(lse_of_others(table), brute_others(table), rtol=1e-14)
+    assert lse_of_others(table)[1].tolist() == [-800.0, 0.0, 0.0]
+    assert lse_of_others(np.zeros((2, 1))).tolist() == [[-np.inf], [-np.inf]]
+
+
+def test_each_row_has_as_much_mass_as_it_is_in_factors():
+    hints = Supervision.from_links(
+        8,
+        must=[(0, 1), (1, 2)],
+        cannot=[(0, 3), (0, 4), (1, 4)],
+        must_weights=[2.0, 1.0],
+        must_groups=[[4, 5, 6]],
+        cannot_groups=[[0, 5, 7]],
+    )
+    network = pair_network(hints)
+    assert network.rows.tolist() == list(range(8))
+    log_unary = network.members @ np.random.default_rng(0).normal(size=(8, 3))
+    mass, _ = network.infer(log_unary)
+    # Row 0: a must-link of weight 2, two cannot-links, two pairs of a group. Row 1: 2 + 1 + 1. And so on.
+    expected = [6, 4, 1, 1, 3, 3, 1, 2]
+    np.testing.assert_allclose((network.members.T @ mass).sum(axis=1), expected)
+    units = Units.of(hints)
+    exact, large = component_network(units, 3)
+    assert len(large) == 0
+    mass, _ = exact.infer(exact.members @ np.zeros((8, 3)))
+    np.testing.assert_allclose((exact.members.T @ mass).sum(axis=1), np.ones(8))
+
+
+def test_groups_of_one_sort_share_their_prior():
+    paths = [(i, i + 1) for start in range(0, 30, 3) for i in (start, start + 1)]
+    network, _ = component_network(Units.of(Supervision.from_links(30, cannot=paths)), 3)
+    a = np.array([0.5, 0.3, 0.2])
+    counts, log_z = network.prior(np.log(a))
+    one = Supervision.from_links(3, cannot=paths[:2])
+    _, log_prior, _, expected = twin.all_labellings(a, np.ones((3, 3)), one)
+    assert log_z == pytest.approx(10 * log_prior)
+    np.testing.assert_allclose(counts, 10 * expected)
+
+
+def best_weights(counts, n_single, n_cannot):
+    """Minimise the energy over softmax(eta) by a solver that knows nothing of gradients."""
+
+    def energy(eta):
+        a = np.exp(eta - logsumexp(eta))
+        return -counts @ np.log(a) + n_cannot * np.log(1 - np.sum(a**2))
+
+    found = minimize(
+        energy, np.zeros(len(counts)), method="Nelder-Mead",
+        options={"xatol": 1e-10, "fatol": 1e-13, "maxiter": 20_000, "maxfev": 20_000},
+    )  # fmt: skip
+    return np.exp(found.x - logsumexp(found.x))
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=SEEDS, k=st.integers(2, 4))
+def test_class_weights_minimise_the_energy(seed, k):
+    rng = np.random.default_rng(seed)
+    cannot = rng.permutation(list(itertools.combinations(range(10), 2)))[: rng.integers(1, 8)]
+    relations = NormalisedRelations(pair_network(Supervision.from_links(10, cannot=cannot)))
+    n_free, n_cannot = 20.0, len(cannot)
+    share = rng.dirichlet(np.full(k, 5.0))
+    # Counts that can occur: no class has more than one row of each cannot-link.
+    counts = n_free * share + n_cannot * 2 * share * (1 - share) / (1 - np.sum(share**2))
+    counts += 0.3 * (rng.dirichlet(np.ones(k)) - 1 / k)
+    found = np.exp(relations.weights(counts, np.full(k, -np.log(k)), n_free))
+    np.testing.assert_allclose(found, best_weights(counts, n_free, n_cannot), atol=1e-6)
+    if k == 2:
+        np.testing.assert_allclose(found, (counts - n_cannot) / n_free, atol=1e-9)
+
+
+def test_two_classes_learn_their_weights_from_rows_that_are_not_in_cannot_links():
+    relations = NormalisedRelations(pair_network(Supervision.from_links(6, cannot=[(0, 1), (2, 3), (4, 5)])))
+    weights = np.exp(relations.weights(np.array([3 + 6.0, 3 + 2.0]), np.log([0.5, 0.5]), 8.0))
+    np.testing.assert_allclose(weights, [0.75, 0.25])
+    # Nothing but cannot-links: nothing is learned, the weights stay.
+    np.testing.assert_allclose(
+        relations.weights(np.array([3.0, 3.0]), np.log([0.6, 0.4]), 0.0), np.log([0.6, 0.4])
+    )
+
+
+def brute_force(edges, log_unary):
+    n, k = log_unary.shape
+    total, marginals = 0.0, np.zeros((n, k))
+    for z in itertools.product(range(k), repeat=n):
+        if all(z[a] != z[b] for a, b in edges):
+            weight = np.exp(sum(log_unary[u, m] for u, m in enumerate(z)))
+            total += weight
+            marginals[np.arange(n), z] += weight
+    return marginals / total, np.log(total)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS, k=st.integers(2, 4), n=st.integers(3, 7))
+def test_belief_propagation_is_exact_on_trees(seed, k, n):
+    rng = np.random.default_rng(seed)
+    tree = np.array([(rng.integers(child), child) for child in range(1, n)])
+    log_unary = 2 * rng.normal(size=(n, k))
+    beliefs, log_z = LoopyGroups(tree).infer(log_unary)
+    marginals, total = brute_force(tree, log_unary)
+    np.testing.assert_allclose(beliefs, marginals, atol=1e-4)
+    assert log_z == pytest.approx(total, abs=1e-4)
+
+
+def test_belief_propagation_is_near_on_a_loop():
+    ring = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    log_unary = np.random.default_rng(0).normal(size=(5, 4))
+    beliefs, log_z = LoopyGroups(ring).infer(log_unary)
+    marginals, total = brute_force(ring, log_unary)
+    np.testing.assert_allclose(beliefs, marginals, atol=0.05)
+    assert log_z == pytest.approx(total, abs=0.1)
+
+
+def test_a_forest_fitted_by_belief_propagation_is_the_exact_fit(monkeypatch):
+    rng = np.random.default_rng(3)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 2)) + 3 * np.eye(3)[y][:, :2]
+    hints = Supervision.from_links(
+        60, must=[(0, 3), (1, 4)], cannot=[(0, 1), (4, 5), (5, 6), (20, 21), (21, 22)]
+    )
+    model = EquivalenceGaussianMixture(3, init=X[:3], tol=1e-6)
+    exact = model.fit(X, supervision=hints)
+    bounds, means = exact.lower_bounds_, exact.means_
+    assert exact.n_approximate_ == 0
+    monkeypatch.setattr("likewise.mixture._links.ENUMERATED", 1)
+    model.fit(X, supervision=hints)
+    assert model.n_approximate_ == 2
+    shared = min(len(bounds), len(model.lower_bounds_))
+    np.testing.assert_allclose(model.lower_bounds_[:shared], bounds[:shared], atol=1e-5)
+    np.testing.assert_allclose(model.means_, means, atol=1e-2)
+
+
+def test_components_too_large_to_enumerate_are_read_link_by_link(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(30, 2)) + 3 * np.eye(3)[np.arange(30) % 3][:, :2]
+    hints = Supervision.from_links(30, cannot=[(0, 1), (1, 2), (2, 3)])
+    monkeypatch.setattr("likewise.mixture._links.ENUMERATED", 1)
+    by_link = PairwiseGaussianMixture(3, relations="components", init=X[:3]).fit(X, supervision=hints)
+    pairs = PairwiseGaussianMixture(3, init=X[:3]).fit(X, supervision=hints)
+    assert by_link.n_approximate_ == 1
+    np.testing.assert_allclose(by_link.lower_bounds_, pairs.lower_bounds_, rtol=1e-9)
