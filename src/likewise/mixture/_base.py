@@ -19,7 +19,7 @@ from likewise.base import HintedClusterer, Progress, Rule, choice, either, integ
 from likewise.evaluation import link_satisfaction
 from likewise.evaluation._satisfaction import broken_weight, equally_good
 from likewise.mixture._em import Fit, Mixture, Relations, Steps, climb
-from likewise.mixture._gaussians import COVARIANCE_TYPES, KINDS, Gaussians
+from likewise.mixture._gaussians import COVARIANCE_TYPES, KINDS, CovarianceType, Gaussians
 from likewise.mixture._network import lse
 from likewise.seeding import extend_seeds, hinted_space, seeds_from_closure
 from likewise.supervision import Closure, Supervision
@@ -47,6 +47,29 @@ class MixtureFamily(HintedClusterer, ABC):
     }
     _n_sub = 1
     _on_conflict = "The must-links win."
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        covariance_type: CovarianceType = "full",
+        init: Any = "hints",
+        n_init: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        reg_covar: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.covariance_type = covariance_type
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     # ------------------------------------------------------------------ what a member supplies
 

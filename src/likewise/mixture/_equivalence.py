@@ -7,7 +7,6 @@ from typing import Any
 
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Relations, Steps
-from likewise.mixture._gaussians import CovarianceType
 from likewise.mixture._links import Units, component_network, refuse_weights
 from likewise.mixture._relations import EquivalenceRelations, n_approximate
 from likewise.supervision import Supervision
@@ -66,29 +65,6 @@ class EquivalenceGaussianMixture(MixtureFamily):
     >>> bool((model.labels_[:3] == model.labels_[0]).all() and (model.labels_[3:] != model.labels_[0]).all())
     True
     """
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        covariance_type: CovarianceType = "full",
-        init: Any = "hints",
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        reg_covar: float = 1e-6,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.covariance_type = covariance_type
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _relations(self, hints: Supervision) -> Callable[[], Relations]:
         refuse_weights(hints, type(self).__name__, "Use PairwiseGaussianMixture")

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from likewise.exceptions import InfeasibleSupervisionError, UnsupportedSupervisionError
 from likewise.mixture._network import GroupFactor, Network
-from likewise.supervision import Groups, Supervision
+from likewise.supervision import Supervision
 
 # A group of g units is enumerated if it has at most so many labellings, K^g.
 ENUMERATED = 20_000
@@ -25,6 +25,7 @@ def pair_network(hints: Supervision) -> Network:
     """
     rows = hinted_rows(hints)
     n_rows, n_must, n_groups = len(rows), len(hints.must), len(hints.must_groups)
+    cannot, cannot_weights = all_cannot(hints)
     place = np.searchsorted
     must_units = n_rows + np.arange(n_must + n_groups)
     unit = np.concatenate(
@@ -42,8 +43,8 @@ def pair_network(hints: Supervision) -> Network:
         _membership(unit, member, n_rows + n_must + n_groups, n_rows),
         must_units,
         np.concatenate([hints.must_weights, hints.must_groups.weights]),
-        place(rows, np.concatenate([hints.cannot, pairs_of_groups(hints.cannot_groups)])),
-        np.concatenate([hints.cannot_weights, cannot_group_weights(hints)]),
+        place(rows, cannot),
+        cannot_weights,
     )
 
 
@@ -63,8 +64,7 @@ class Units:
         closure = hints.closure(on_conflict="drop")
         rows = hinted_rows(hints)
         names, unit = np.unique(closure.component[rows], return_inverse=True)
-        stated = np.concatenate([hints.cannot, pairs_of_groups(hints.cannot_groups)])
-        weights = np.concatenate([hints.cannot_weights, cannot_group_weights(hints)])
+        stated, weights = all_cannot(hints)
         ends = np.sort(np.searchsorted(names, closure.component[stated]), axis=1)
         apart = ends[:, 0] != ends[:, 1]
         keys, edge = np.unique(ends[apart, 0] * len(names) + ends[apart, 1], return_inverse=True)
@@ -142,22 +142,13 @@ def _enumerated(
 
 def hinted_rows(hints: Supervision) -> np.ndarray:
     """Return the rows that some link speaks of, ascending."""
-    return np.unique(
-        np.concatenate(
-            [
-                hints.must.ravel(),
-                hints.cannot.ravel(),
-                hints.must_groups.members,
-                hints.cannot_groups.members,
-            ]
-        )
-    )
+    return np.flatnonzero(hints.only("links").touched)
 
 
-def pairs_of_groups(groups: Groups) -> np.ndarray:
-    """Return every pair of every group."""
-    lists = [rows[np.column_stack(np.triu_indices(len(rows), 1))] for rows in groups]
-    return np.concatenate(lists) if lists else np.empty((0, 2), dtype=np.int64)
+def all_cannot(hints: Supervision) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cannot-links and their weights, groups written out."""
+    pairs, weights = hints.cannot_groups.pairs()
+    return np.concatenate([hints.cannot, pairs]), np.concatenate([hints.cannot_weights, weights])
 
 
 def refuse_weights(hints: Supervision, name: str, way_on: str) -> None:
@@ -173,9 +164,3 @@ def refuse_weights(hints: Supervision, name: str, way_on: str) -> None:
 
 def _membership(unit: np.ndarray, member: np.ndarray, n_units: int, n_rows: int) -> csr_array:
     return csr_array(coo_array((np.ones(len(unit)), (unit, member)), shape=(n_units, n_rows)))
-
-
-def cannot_group_weights(hints: Supervision) -> np.ndarray:
-    """Return the weight of each pair of `pairs_of_groups(hints.cannot_groups)`."""
-    sizes = np.diff(hints.cannot_groups.indptr)
-    return np.repeat(hints.cannot_groups.weights, sizes * (sizes - 1) // 2)

@@ -134,17 +134,19 @@ class PairwiseGaussianMixture(MixtureFamily):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters,
+            covariance_type=covariance_type,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            reg_covar=reg_covar,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
         self.n_subclusters = n_subclusters
-        self.covariance_type = covariance_type
         self.relations = relations
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     @property
     def _on_conflict(self) -> str:  # type: ignore[override]
