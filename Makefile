@@ -41,10 +41,10 @@ test-all: $(VENV)/.dev  ## the tests, slow ones included
 
 bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
-	$(BIN)/python benchmarks/kmeans.py
+	for room in kmeans mixture discriminative metric; do $(BIN)/python benchmarks/$$room.py || exit 1; done
 
 reproduce: $(VENV)/.dev  ## the figures of the papers
-	$(BIN)/python reproductions/mpck_means/run.py
+	for paper in mpck_means gm_pr discriminative; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
 
 docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

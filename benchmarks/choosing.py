@@ -56,7 +56,7 @@ def case(X, y, numbers, hints, cls, seed):
             kept = []
             cross_validate_hints(
                 how(k, n_init=3, random_state=0), X, hints, random_state=seed,
-                scoring=lambda held: kept.append(held) or 0.0,
+                scoring=lambda held, kept=kept: kept.append(held) or 0.0,
             )  # fmt: skip
             for name in SCORINGS:
                 scores[name, word].append(kept[0].score(name))  # all folds together come first
@@ -98,7 +98,8 @@ def tell(rows):
     def line(name, use):
         n = len(use)
         print(
-            f"  {name:<32} right {sum(r[5] for r in use) / n:5.0%}  lost {sum(r[6] for r in use) / n:.3f}  ({n})"
+            f"  {name:<32} right {sum(r[5] for r in use) / n:5.0%}  "
+            f"lost {sum(r[6] for r in use) / n:.3f}  ({n})"
         )
 
     parts = {"all": lambda r: True}

@@ -141,6 +141,14 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         checked: np.ndarray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse=False
         )
+        # Every method squares differences of the rows that it is fitted to and adds them up.
+        most = float(np.sqrt(np.finfo(checked.dtype).max / (4.0 * checked.size)))
+        largest = max(float(checked.max()), -float(checked.min()))
+        if reset and largest > most:
+            raise ValueError(
+                f"{type(self).__name__}: X has a value of size {largest:.3g}, too large to square in "
+                f"{checked.dtype}. Divide X by a constant, or pass float64."
+            )
         return checked
 
     def _check_weight(self, sample_weight: Any, n_samples: int) -> np.ndarray:

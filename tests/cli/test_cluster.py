@@ -46,6 +46,8 @@ def test_every_method_finds_the_two_groups(run, files, method):
     words = [*BASE, "--method", method]
     if method in ("seeded-k-means", "constrained-k-means"):
         (files / "hints.csv").write_text("id,label\na1,A\nb1,B\n")
+    if method == "sss-vad":
+        (files / "hints.csv").write_text("a,b,c,answer\na1,a2,b1,AB\nb2,b3,a3,AB\n")
     if method != "k-means":
         words += ["--hints", "hints.csv"]
     assert grouped(labels_of(run(*words).stdout)) == TWO

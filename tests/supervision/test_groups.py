@@ -10,4 +10,5 @@ def test_pairs_are_written_out_with_their_weights():
     assert found == {(0, 2): 2.0, (0, 5): 2.0, (2, 5): 2.0, (1, 4): 3.0}
     assert len(pairs) == hints.cannot_groups.n_pairs
     none, no_weights = hints.must_groups.pairs()
-    assert none.shape == (0, 2) and no_weights.shape == (0,)
+    assert none.shape == (0, 2)
+    assert no_weights.shape == (0,)

@@ -27,6 +27,7 @@ from likewise.exceptions import (
     InconsistentSupervisionError,
     InconsistentSupervisionWarning,
     SupervisionError,
+    UnsupportedSupervisionError,
 )
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def command(
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, labels))
         step("writing")
-    notes += [*contradiction, *_id_like(table.feature_names)]
+    notes += [*contradiction, *_id_like(table.feature_names), *(_unsaid(said) if as_links else [])]
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
         asked = {"data": data, "hint_files": list(hints), "seed": seed, "standardize": standardize, **options}
@@ -190,6 +191,11 @@ def _fit(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> li
 
     from likewise.cli._conflicts import link_conflicts
 
+    if method == "sss-vad" and (hints.answers == 3).any():
+        raise UnsupportedSupervisionError(
+            f"{int((hints.answers == 3).sum())} of {len(hints.answers)} triplets are answered NEITHER, which "
+            "--method sss-vad cannot use. Take them out of the file, or use --method discriminative."
+        )
     conflicts = link_conflicts(hints, ids)
     if conflicts and METHODS[method].hard:
         raise InconsistentSupervisionError(
@@ -210,6 +216,12 @@ def _fit(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> li
     if not conflicts:
         return []
     return [f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}Not all can be kept."]
+
+
+def _unsaid(said: Supervision) -> list[str]:
+    """Tell of the answers that no link can say."""
+    count = int((said.answers == 3).sum())
+    return [f"{count} triplet(s) answered NEITHER say no link and were left out by --as-links."] * bool(count)
 
 
 def _id_like(names: tuple[str, ...]) -> list[str]:

@@ -34,7 +34,8 @@ class HintTerms:
     rows : ndarray
         The rows that hints name.
     total_weight : float
-        The sum of the weights of all hints; a group of s rows counts s (s - 1) / 2 times.
+        The sum of the weights of all hints, at least their number; a group of s rows counts s (s - 1) / 2
+        times.
     """
 
     def __init__(self, hints: Supervision, *, use_neither: bool) -> None:
@@ -53,9 +54,11 @@ class HintTerms:
         self._index_groups(groups)
         sizes = np.bincount(self._group_of, minlength=len(self._group_weight))
         self._group_pairs = self._group_weight * sizes * (sizes - 1) / 2
-        self.total_weight = float(
-            self._pair_weight.sum() + self._triplet_weight.sum() + self._group_pairs.sum()
-        )
+        stated = self._pair_weight.sum() + self._triplet_weight.sum() + self._group_pairs.sum()
+        # q is weighed against the model by one over this. Faint hints do not make up for being faint: with
+        # their small sum alone q could not move from where it starts.
+        n_hints = len(self._pairs) + len(self._triplets) + (sizes * (sizes - 1) / 2).sum()
+        self.total_weight = float(max(stated, n_hints))
 
     def _index_hints(self) -> None:
         """List the hints of each row: pairs and triplets mixed, every one once for each of its rows."""

@@ -48,7 +48,7 @@ def _exchangeable(counts: np.ndarray) -> np.ndarray:
     """Return counts (4, 4) in which AB, AC and BC have been averaged over."""
     mean = np.empty((4, 4))
     right = np.trace(counts[:3, :3])
-    mean[:3, :3] = (counts[:3, :3].sum() - right) / 6
+    mean[:3, :3] = counts[:3, :3][~np.eye(3, dtype=bool)].mean()
     np.fill_diagonal(mean[:3, :3], right / 3)
     mean[:3, 3] = counts[:3, 3].mean()
     mean[3, :3] = counts[3, :3].mean()
@@ -68,12 +68,12 @@ def learn_noise(kind: NoiseKind, prior: Noise, counts: tuple[np.ndarray, np.ndar
     """
     tables = []
     for table, seen in zip((prior.pairs, prior.triplets), counts, strict=True):
-        total = seen + PRIOR_COUNT * table
+        total = np.maximum(seen, 0.0) + PRIOR_COUNT * table
         if kind == "confusion":
             total = total if len(total) == 2 else _exchangeable(total)
             tables.append(total / total.sum(axis=1, keepdims=True))
         else:
-            wrong = 1.0 - np.trace(total) / total.sum()
+            wrong = total[~np.eye(len(total), dtype=bool)].sum() / total.sum()
             # Beyond chance the answers would be read as their opposite; the density falls on either side
             # of its mode, so that the nearest allowed value is the best one.
             tables.append(_uniform(len(table), min(wrong, 0.9 * (1.0 - 1.0 / len(table)))))

@@ -193,6 +193,8 @@ def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[Hin
     if supervision is None:
         raise SupervisionError("there are no hints to choose by; pass them as supervision=.")
     check_same_rows(supervision, X.shape[0] if hasattr(X, "shape") else len(X), what="X")
+    if hasattr(cv, "split") and not isinstance(cv, HintKFold):
+        raise TypeError(f"cv must be a number or a HintKFold, which cuts hints and not rows; got {cv!r}.")
     splitter = cv if hasattr(cv, "split") else HintKFold(cv, random_state=random_state)
     folds = list(splitter.split(supervision))
     if not any(fold.n_scored for fold in folds):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -173,7 +173,8 @@ _SCORES: dict[str, Callable[[HeldOut], Scored]] = {
 def check_scoring(scoring: Any) -> Callable[[HeldOut], Scored]:
     """Return the function of a score by its name, or make one of a function."""
     if isinstance(scoring, str) and scoring in _SCORES:
-        return _SCORES[scoring]
+        score = _SCORES[scoring]
+        return lambda held: score(replace(held, weights=held.weights / held.weights.max()))
     if callable(scoring):
         return lambda held: Scored(float(scoring(held)), np.nan)
     names = ", ".join(map(repr, get_args(HintScoring)))

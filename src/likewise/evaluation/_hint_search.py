@@ -189,6 +189,10 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         score = check_scoring(self.scoring)
         check_error_score(self.error_score)
         candidates = list(self._candidates())
+        if not candidates:
+            raise ValueError(
+                "param_grid is empty, so that there is nothing to choose; {} stands for the defaults."
+            )
         folds = make_folds(X, supervision, self.cv, self.random_state)
         results = self._run(X, candidates, folds)
         retell_warnings(result for group in results for result in group)
@@ -282,7 +286,9 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         )
 
     def _choose(self, candidates: list[_Candidate], found: list[HintValidation]) -> int:
-        scores = np.array([one.score for one in found])
+        scores = np.array([one.score if one.failure is None else np.nan for one in found])
+        if np.isnan(scores).all():
+            raise ValueError("every score is NaN, so that there is nothing to choose; look at scoring=.")
         top = int(np.nanargmax(scores))
         slack = found[top].error if self.rule == "one_standard_error" else 0.0
         if not np.isfinite(slack):

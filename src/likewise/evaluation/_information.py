@@ -188,7 +188,7 @@ class HintInformation:
             lines.append(f"{'bits a minute':<24}{''.join(cells)}")
         lines.append(f"no class above 2/3: {_yes(self.no_large_class)}")
         lines.append(f"3 P_R at most 1 - 1/e: {_yes(self.enough_neither)}")
-        lines.append(f"so, of one answer each: {more}")
+        lines.append(f"of one answer each: {more}")
         return "\n".join(lines)
 
 
@@ -246,7 +246,7 @@ def compare_hints(
     bits of six rows shown      3.0000    4.0000
     no class above 2/3: yes
     3 P_R at most 1 - 1/e: no
-    so, of one answer each: a triplet tells at least as much
+    of one answer each: a triplet tells at least as much
     """
     if (labels is None) == (shares is None):
         raise ValueError("compare_hints takes the labels of rows or the shares of classes: give one of them.")

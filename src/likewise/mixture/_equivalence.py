@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
+from likewise.base import warn_caller
+from likewise.exceptions import InfeasibleSupervisionError
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Relations, Steps
 from likewise.mixture._links import Units, component_network, refuse_weights
@@ -68,9 +72,22 @@ class EquivalenceGaussianMixture(MixtureFamily):
 
     def _relations(self, hints: Supervision) -> Callable[[], Relations]:
         refuse_weights(hints, type(self).__name__, "Use PairwiseGaussianMixture")
+        largest = max((len(group) for group in hints.without_conflicts().cannot_groups), default=0)
+        if largest > self.n_clusters:
+            raise InfeasibleSupervisionError(
+                f"{type(self).__name__}: a group says of {largest} rows that no two are together, but "
+                f"n_clusters={self.n_clusters}. Ask for more clusters, or use PairwiseGaussianMixture, which "
+                "weighs links one by one."
+            )
         network, large = component_network(Units.of(hints), self.n_clusters)
         return lambda: EquivalenceRelations(network, large)
 
     def _keep(self, steps: Steps, *args: Any) -> None:
         super()._keep(steps, *args)
         self.n_approximate_ = n_approximate(steps.relations)
+        if self.n_approximate_ and self.violations_.share < 1:
+            warn_caller(
+                f"{type(self).__name__}: of the links, {self.violations_}. {self.n_approximate_} group(s) of "
+                "rows joined by cannot-links were too large to enumerate and were treated approximately.",
+                ConvergenceWarning,
+            )

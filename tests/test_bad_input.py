@@ -1,0 +1,629 @@
+"""Bad and odd input: every estimator gives finite results or a clear error, and leaks no warning of NumPy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import KFold
+
+from likewise import (
+    COPKMeans,
+    DiscriminativeClustering,
+    EquivalenceGaussianMixture,
+    PCKMeans,
+    Supervision,
+)
+from likewise.evaluation import HintSearchCV, cross_validate_hints
+from likewise.exceptions import (
+    InconsistentSupervisionError,
+    InconsistentSupervisionWarning,
+    InfeasibleSupervisionError,
+    SupervisionError,
+    UnsupportedSupervisionError,
+)
+from likewise.supervision import sample_links, sample_triplets
+from likewise.testing import all_hinted_estimators
+
+ESTIMATORS = all_hinted_estimators()
+NAMES = [cls.__name__ for cls in ESTIMATORS]
+every_estimator = pytest.mark.parametrize("cls", ESTIMATORS, ids=NAMES)
+for_links = pytest.mark.parametrize(
+    "cls", [c for c in ESTIMATORS if "links" in c._honours], ids=lambda c: c.__name__
+)
+clusterers = pytest.mark.parametrize(
+    "cls", [c for c in ESTIMATORS if hasattr(c, "fit_predict")], ids=lambda c: c.__name__
+)
+
+N = 60
+Y = np.repeat([0, 1, 2], 20)
+X0 = np.random.default_rng(0).normal(size=(N, 3)) + 6 * np.eye(3)[Y]
+NOISE = np.random.default_rng(1).normal(size=(N, 97))
+
+
+def true_hints(cls, *, n=30, noise=0.0):
+    """Return hints of the kinds that a method honours, all true unless there is noise."""
+    hints = Supervision.none(N)
+    if "links" in cls._honours:
+        hints |= sample_links(Y, n, noise=noise, random_state=0)
+    if "triplets" in cls._honours:
+        hints |= sample_triplets(Y, n, noise=noise, random_state=0)
+    if cls._honours == {"labels"}:
+        hints |= Supervision.from_labels([c if i % 5 == 0 else None for i, c in enumerate(Y.tolist())])
+    return hints
+
+
+def fitted(cls, X, hints, n_clusters=3, **params):
+    """Fit with every warning an error but for those that a fit may give."""
+    known = cls().get_params(deep=False)
+    wanted = {"n_clusters": n_clusters, "random_state": 0, "n_init": 2}
+    wanted |= {name: "drop" for name in ("cannot", "neither") if known.get(name) == "refuse"}
+    model = cls().set_params(**{k: v for k, v in (wanted | params).items() if k in known})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", InconsistentSupervisionWarning)
+        return model.fit(X, supervision=hints)
+
+
+def assert_sound(model, X, n_clusters=3):
+    """Assert that nothing that a fit gives is NaN or infinite, and that labels are labels."""
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, float | np.ndarray):
+            assert np.isfinite(value).all(), name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for use in ("predict", "predict_proba", "transform", "score"):
+            if hasattr(model, use):
+                assert np.isfinite(getattr(model, use)(X)).all(), use
+    if hasattr(model, "labels_"):
+        assert model.labels_.shape == (len(X),)
+        assert set(model.labels_.tolist()) <= set(range(n_clusters))
+
+
+# ---------------------------------------------------------------------- odd hints
+
+EVEN = range(0, N, 2)
+SAY = {
+    "star of must": {
+        "links": Supervision.from_links(N, must=[(0, j) for j in range(1, 20)]),
+        "triplets": Supervision.from_triplets(N, [(0, j, 59) for j in range(1, 20)], "AB"),
+        "labels": Supervision.from_labels([0] * 20 + [None] * 40),
+    },
+    "star of cannot": {
+        "links": Supervision.from_links(N, cannot=[(0, j) for j in range(1, N)]),
+        "triplets": Supervision.from_triplets(N, [(0, j, j + 1) for j in range(1, 58)], "BC"),
+    },
+    "one component": {
+        "links": Supervision.from_links(N, must=[(i, i + 1) for i in range(N - 1)]),
+        "labels": Supervision.from_labels([0] * N),
+    },
+    "one group": {"links": Supervision.from_links(N, must_groups=[range(N)])},
+    "two groups are all": {
+        "links": Supervision.from_links(N, must_groups=[range(30), range(30, N)], cannot=[(0, 59)])
+    },
+    "cliques of two": {"links": Supervision.from_links(N, cannot_groups=[[i, 20 + i] for i in range(20)])},
+    "every row": {
+        "links": Supervision.from_links(
+            N, must=[(i, i + 1) for i in EVEN], cannot=[(i, (i + 20) % N) for i in range(N)]
+        ),
+        "triplets": Supervision.from_triplets(
+            N, [(i, i // 20 * 20 + (i + 1) % 20, (i + 20) % N) for i in range(N)], "AB"
+        ),
+        "labels": Supervision.from_labels(Y.tolist()),
+    },
+    "only neither": {
+        "triplets": Supervision.from_triplets(N, [(i, i + 20, i + 40) for i in range(20)], "NEITHER")
+    },
+    "weights": {
+        "links": Supervision.from_links(
+            N,
+            must=[(0, 1), (20, 21), (40, 41)],
+            cannot=[(0, 20), (0, 40), (20, 40)],
+            must_weights=[1e-12, 1, 1e12],
+            cannot_weights=[1e12, 1e-12, 1],
+        ),
+        "triplets": Supervision.from_triplets(
+            N, [(0, 1, 20), (20, 21, 40), (2, 40, 41)], ["AB", "AB", "BC"], weights=[1e-12, 1, 1e12]
+        ),
+    },
+    "none": {},
+}
+# What a method may refuse, and a word of how it says so.
+REFUSED = {
+    "weights": ("EquivalenceGaussianMixture", "PosteriorConstrainedGaussianMixture"),
+    "MMC": "Give links of both kinds",
+}
+
+
+@every_estimator
+@pytest.mark.parametrize("name", SAY)
+def test_odd_hints(cls, name):
+    said = [part for kind, part in SAY[name].items() if kind in cls._honours]
+    if SAY[name] and not said:
+        pytest.skip("the method honours no hint of this sort")
+    hints = Supervision.none(N)
+    for part in said if cls.__name__ != "RCA" else said[:1]:
+        hints |= part
+    if (
+        cls.__name__ == "MMC"
+        and hints
+        and not (len(hints.cannot) and len(hints.must) + len(hints.must_groups))
+    ):
+        with pytest.raises(InfeasibleSupervisionError, match=REFUSED["MMC"]):
+            fitted(cls, X0, hints)
+    elif name == "weights" and cls.__name__ in REFUSED["weights"]:
+        with pytest.raises(UnsupportedSupervisionError, match="carry weights"):
+            fitted(cls, X0, hints)
+    else:
+        assert_sound(fitted(cls, X0, hints), X0)
+
+
+@pytest.mark.parametrize("noise", ["uniform", "confusion"])
+@pytest.mark.parametrize("name", SAY)
+def test_odd_hints_with_noise_that_is_learned(noise, name):
+    hints = Supervision.none(N)
+    for kind in ("links", "triplets"):
+        hints |= SAY[name].get(kind, hints)
+    model = fitted(DiscriminativeClustering, X0, hints, noise=noise)
+    assert_sound(model, X0)
+    assert np.isfinite(model.noise_.pairs).all()
+    assert np.isfinite(model.noise_.triplets).all()
+
+
+CONTRADICTION = Supervision.from_links(N, must=[(0, 1), (1, 2), (20, 21)], cannot=[(0, 2), (0, 30)])
+
+
+@for_links
+def test_contradictory_links(cls):
+    if cls is COPKMeans:
+        with pytest.raises(InconsistentSupervisionError, match="0 – 1 – 2"):
+            fitted(cls, X0, CONTRADICTION)
+        return
+    known = cls().get_params(deep=False)
+    params = {"n_clusters": 3, "random_state": 0, "cannot": "drop"}
+    model = cls().set_params(**{k: v for k, v in params.items() if k in known})
+    with pytest.warns(InconsistentSupervisionWarning, match=f"{cls.__name__}.*rows 0 and 2"):
+        model.fit(X0, supervision=CONTRADICTION)
+    assert_sound(model, X0)
+
+
+def test_hard_hints_of_a_soft_method_refuse_contradictions():
+    with pytest.raises(InconsistentSupervisionError, match="0 – 1 – 2"):
+        fitted(DiscriminativeClustering, X0, CONTRADICTION, epsilon=0)
+
+
+@pytest.mark.parametrize("cls", [c for c in ESTIMATORS if "triplets" in c._honours], ids=lambda c: c.__name__)
+def test_contradictory_triplets(cls):
+    hints = Supervision.from_triplets(N, [(0, 1, 2), (0, 1, 2), (3, 4, 50)], ["AB", "AC", "AB"])
+    known = cls().get_params(deep=False)
+    model = cls().set_params(**{k: v for k, v in {"n_clusters": 3, "random_state": 0}.items() if k in known})
+    with pytest.warns(InconsistentSupervisionWarning, match=cls.__name__):
+        model.fit(X0, supervision=hints)
+    assert_sound(model, X0)
+
+
+def test_triplets_and_pairs_with_repeated_rows_are_refused():
+    with pytest.raises(SupervisionError, match="0"):
+        Supervision.from_triplets(N, [(0, 0, 1)], "AB")
+    with pytest.raises(SupervisionError, match="4"):
+        Supervision.from_links(N, must=[(4, 4)])
+
+
+@every_estimator
+def test_hints_for_other_rows(cls):
+    with pytest.raises(SupervisionError, match=r"59 rows, but X has 60.*hints\[rows\]"):
+        fitted(cls, X0, true_hints(cls)[:59])
+
+
+@every_estimator
+def test_noisy_hints(cls):
+    assert_sound(fitted(cls, X0, true_hints(cls, noise=0.4)), X0)
+
+
+@clusterers
+def test_one_cluster(cls):
+    if "links" in cls._honours:
+        hints = Supervision.from_links(N, cannot=[(0, 59)])
+    elif cls._honours == {"labels"}:
+        hints = true_hints(cls)
+    else:
+        pytest.skip("triplets are no matter of the number of clusters here")
+    with pytest.raises(InfeasibleSupervisionError, match=r"n_clusters=1.*Ask for at least"):
+        fitted(cls, X0, hints, n_clusters=1)
+    assert set(fitted(cls, X0, None, n_clusters=1).labels_) == {0}
+
+
+@clusterers
+def test_more_clusters_than_rows(cls):
+    with pytest.raises(ValueError, match=r"n_samples=60.*n_clusters=61.*fewer clusters"):
+        fitted(cls, X0, true_hints(cls), n_clusters=61)
+
+
+@clusterers
+@pytest.mark.parametrize("n_clusters", [30, 60])
+def test_clusters_that_die(cls, n_clusters):
+    model = fitted(cls, X0, true_hints(cls), n_clusters=n_clusters, n_init=1, max_iter=20)
+    assert_sound(model, X0, n_clusters)
+
+
+@pytest.mark.parametrize("size", [4, 12])
+def test_a_clique_of_more_rows_than_clusters(size):
+    hints = Supervision.from_links(N, cannot_groups=[range(size)])
+    for cls in (COPKMeans, EquivalenceGaussianMixture) if size == 4 else (COPKMeans,):
+        with pytest.raises(InfeasibleSupervisionError, match=r"more|at least 12|at least 4"):
+            fitted(cls, X0, hints)
+
+
+def test_a_large_clique_is_refused_by_hard_links():
+    hints = Supervision.from_links(N, cannot_groups=[range(12)])
+    with pytest.raises(InfeasibleSupervisionError, match="more clusters"):
+        fitted(EquivalenceGaussianMixture, X0, hints, n_init=1, max_iter=2)
+
+
+# ---------------------------------------------------------------------- odd rows
+
+ROWS = {
+    "more columns than rows": np.hstack([X0, NOISE]),
+    "duplicate rows": np.repeat(X0[::20], 20, axis=0),
+    "constant column": np.column_stack([X0, np.full(N, 1e8 / 3)]),
+    "equal columns": np.column_stack([X0, X0[:, 0]]),
+    "identical rows": np.full((N, 3), 2.1),
+    "zeros": np.zeros((N, 3)),
+    "one column": (6 * Y + NOISE[:, 0])[:, None],
+    "columns of different scales": X0 * [1e8, 1, 1e-8],
+    "1e150": X0 * 1e150,
+}
+SHAPES = [
+    (cls, {"covariance_type": shape, "reg_covar": 0.0})
+    for cls in ESTIMATORS
+    if hasattr(cls(), "covariance_type")
+    for shape in ("full", "tied", "diag", "spherical")
+]
+
+
+@every_estimator
+@pytest.mark.parametrize("name", ROWS)
+def test_odd_rows(cls, name):
+    X = ROWS[name]
+    assert_sound(fitted(cls, X, true_hints(cls)), X)
+
+
+@pytest.mark.parametrize(("cls", "params"), SHAPES)
+@pytest.mark.parametrize("name", ["more columns than rows", "duplicate rows", "constant column", "zeros"])
+def test_singular_covariances(cls, params, name):
+    X = ROWS[name]
+    assert_sound(fitted(cls, X, true_hints(cls), n_init=1, **params), X)
+
+
+@pytest.mark.parametrize(
+    "cls", [c for c in ESTIMATORS if hasattr(c(), "per_cluster")], ids=lambda c: c.__name__
+)
+@pytest.mark.parametrize("metric", ["full", "diagonal"])
+@pytest.mark.parametrize("name", ["more columns than rows", "duplicate rows", "constant column", "zeros"])
+def test_singular_metrics(cls, metric, name):
+    X = ROWS[name]
+    assert_sound(fitted(cls, X, true_hints(cls), metric=metric, per_cluster=True), X)
+
+
+@pytest.mark.parametrize("cls", [c for c in ESTIMATORS if hasattr(c(), "prior")], ids=lambda c: c.__name__)
+def test_a_singular_prior_is_refused(cls):
+    with pytest.raises(ValueError, match=r"59 of 100 directions.*prior='identity'"):
+        fitted(cls, ROWS["more columns than rows"], true_hints(cls), prior="covariance")
+
+
+@every_estimator
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_rows_that_are_not_finite(cls, value, word):
+    X = X0.copy()
+    X[1, 2] = value
+    with pytest.raises(ValueError, match=word):
+        fitted(cls, X, true_hints(cls))
+
+
+@every_estimator
+@pytest.mark.parametrize("scale", [1e8, 1e-8])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_scale_does_not_matter(cls, scale, dtype):
+    hints, X = true_hints(cls), (X0 * scale).astype(dtype)
+    model, plain = fitted(cls, X, hints), fitted(cls, X0, hints)
+    assert_sound(model, X)
+    if hasattr(model, "labels_"):
+        assert adjusted_rand_score(plain.labels_, model.labels_) == 1.0
+
+
+@clusterers
+def test_the_origin_does_not_matter(cls):
+    hints = true_hints(cls)
+    labels = fitted(cls, X0 + 1e8, hints).labels_
+    assert adjusted_rand_score(fitted(cls, X0, hints).labels_, labels) == 1.0
+
+
+@every_estimator
+def test_values_too_large_to_square(cls):
+    with pytest.raises(ValueError, match="too large"):
+        fitted(cls, X0 * 1e200, true_hints(cls))
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [c for c in ESTIMATORS if hasattr(c(), "init") and c.__name__ != "SSSVaD"],
+    ids=lambda c: c.__name__,
+)
+def test_float32_too_large_to_square(cls):
+    X = (X0 * 1e20).astype(np.float32)
+    with pytest.raises(ValueError, match="too large"):
+        fitted(cls, X, true_hints(cls))
+
+
+@pytest.mark.xfail(strict=True, reason="the inverse of a scatter that underflows overflows")
+@pytest.mark.parametrize(
+    "cls", [c for c in ESTIMATORS if c.__name__ in ("MKMeans", "MPCKMeans", "MMC")], ids=lambda c: c.__name__
+)
+def test_values_too_small_to_square(cls):
+    assert_sound(fitted(cls, X0 * 1e-160, true_hints(cls)), X0 * 1e-160)
+
+
+# ---------------------------------------------------------------------- weights of hints
+
+
+def square():
+    """Return four clouds at the corners of a square, and links that part them into above and below."""
+    above, right = np.arange(100) % 2, np.arange(100) // 50
+    X = np.random.default_rng(0).normal(size=(100, 2)) + 6 * np.column_stack([right, above])
+    return X, sample_links(above, 20, random_state=1)
+
+
+def weighted(links, weight):
+    return Supervision.from_links(
+        100, must=links.must, cannot=links.cannot, must_weights=weight, cannot_weights=weight
+    )
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1e-6, 1e-300])
+def test_faint_hints_leave_the_rows_free(weight):
+    X, links = square()
+    model = DiscriminativeClustering(2, n_init=2, max_iter=50, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        bare = model.fit(X).score(X)
+        model.fit(X, supervision=weighted(links, weight))
+    assert np.isfinite(model.lower_bounds_).all()
+    assert model.converged_
+    assert model.score(X) > 0.9 * bare
+
+
+@pytest.mark.parametrize("noise", ["uniform", "confusion"])
+def test_loud_hints_leave_a_learned_noise_finite(noise):
+    hints = Supervision.from_triplets(N, [(0, 1, 20), (20, 21, 40)], "AB", weights=1e16)
+    assert_sound(fitted(DiscriminativeClustering, X0, hints, noise=noise, max_iter=5), X0)
+
+
+# ---------------------------------------------------------------------- many hints
+
+
+def _many(cls):
+    y = np.arange(1000) % 3
+    X = np.random.default_rng(0).normal(size=(1000, 3)) + 6 * np.eye(3)[y]
+    if "links" in cls._honours:
+        return X, sample_links(y, 100_000, random_state=0)
+    if "triplets" in cls._honours:
+        return X, sample_triplets(y, 100_000, random_state=0)
+    return X, Supervision.from_labels(y.tolist())
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        pytest.param(c, marks=pytest.mark.slow if c.__name__ in ("ITML", "SparseLP") else ())
+        for c in ESTIMATORS
+    ],
+    ids=NAMES,
+)
+def test_a_hundred_thousand_hints_on_a_thousand_rows(cls):
+    X, hints = _many(cls)
+    assert_sound(fitted(cls, X, hints), X)
+
+
+# ---------------------------------------------------------------------- choosing by hints
+
+
+def by_cross_validation(X, hints, *, model=None, **how):
+    model = model or PCKMeans(3, n_init=1, random_state=0)
+    return cross_validate_hints(model, X, hints, random_state=0, **how).score
+
+
+def by_search(X, hints, *, model=None, grid=None, **how):
+    model = model or PCKMeans(3, n_init=1, random_state=0)
+    grid = {"n_clusters": [2, 3]} if grid is None else grid
+    return HintSearchCV(model, grid, random_state=0, **how).fit(X, supervision=hints).best_score_
+
+
+both = pytest.mark.parametrize("choose", [by_cross_validation, by_search])
+LINKS = sample_links(Y, 30, random_state=0)
+
+
+@both
+@pytest.mark.parametrize(
+    ("hints", "words"),
+    [
+        (None, "no hints.*supervision="),
+        (Supervision.none(N), "0 pair.*5 folds.*Gather more"),
+        (Supervision.from_links(N, must=[(0, 1)]), "1 pair.*5 folds.*fewer folds"),
+        (Supervision.from_links(N, must_groups=[range(N)]), "Groups of links and bags are not held out"),
+        (LINKS[:59], "59 rows, but X has 60"),
+        (Y, "got ndarray"),
+    ],
+)
+def test_hints_that_cannot_be_held_out(choose, hints, words):
+    with pytest.raises(SupervisionError, match=words):
+        choose(X0, hints)
+
+
+@both
+@pytest.mark.parametrize("scoring", ["accuracy", "agreement", "balanced_accuracy", "log_score"])
+@pytest.mark.parametrize("name", ["star of must", "star of cannot", "one component", "every row", "weights"])
+def test_choosing_by_odd_hints(choose, name, scoring):
+    assert np.isfinite(choose(X0, SAY[name]["links"], cv=2, scoring=scoring))
+
+
+@both
+def test_choosing_by_contradictory_links_warns_and_goes_on(choose):
+    noisy = sample_links(Y, 100, noise=0.3, random_state=0)
+    with pytest.warns(InconsistentSupervisionWarning, match="PCKMeans: .* contradict the must-links"):
+        assert np.isfinite(choose(X0, noisy))
+
+
+@both
+def test_choosing_by_answers_that_are_all_neither(choose):
+    model = DiscriminativeClustering(3, n_init=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert choose(X0, SAY["only neither"]["triplets"], model=model) == 1.0
+
+
+def test_fits_that_fail_are_told_of():
+    X = np.where(np.arange(180).reshape(60, 3) == 5, np.nan, X0)
+    with pytest.warns(FitFailedWarning, match="5 of 5 fits failed.*NaN"):
+        assert np.isnan(by_cross_validation(X, LINKS))
+    with pytest.raises(ValueError, match=r"every fit failed.*NaN"):
+        by_search(X, LINKS)
+    with pytest.raises(ValueError, match=r"every fit failed.*n_samples=60.*fewer clusters"):
+        by_search(X0, LINKS, grid={"n_clusters": [61, 99]})
+    with pytest.warns(FitFailedWarning, match="1 of 2 candidates failed.*n_clusters=1 "):
+        assert by_search(X0, LINKS, grid={"n_clusters": [1, 3]}) == 1.0
+
+
+@both
+def test_folds_over_rows_are_refused(choose):
+    with pytest.raises((TypeError, ValueError), match="HintKFold"):
+        choose(X0, LINKS, cv=KFold(3))
+
+
+@pytest.mark.parametrize(
+    ("how", "words"), [({"grid": []}, "grid"), ({"scoring": lambda held: np.nan}, "NaN.*sc")]
+)
+def test_a_search_with_nothing_to_choose_says_so(how, words):
+    with pytest.raises(ValueError, match=words):
+        by_search(X0, LINKS, **how)
+
+
+@both
+def test_choosing_by_huge_weights(choose):
+    hints = Supervision.from_links(
+        N, must=LINKS.must, cannot=LINKS.cannot, must_weights=1e200, cannot_weights=1e200
+    )
+    assert np.isfinite(choose(X0, hints, scoring="agreement"))
+
+
+# ---------------------------------------------------------------------- commands
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Write a table and run ``likewise`` beside it; return the exit code and all that was said."""
+    from click.testing import CliRunner
+
+    from likewise.cli.main import cli
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    rows = [f"r{i},{a},{b},{c}" for i, (a, b, c) in enumerate(X0)]
+    for name, kept in {
+        "data.csv": rows,
+        "same.csv": [f"r{i},1,1,1" for i in range(N)],
+        "nan.csv": ["r0,nan,1,1", *rows[1:]],
+        "inf.csv": ["r0,inf,1,1", *rows[1:]],
+        "short.csv": rows[:2],
+    }.items():
+        (tmp_path / name).write_text("\n".join(["name,x,y,z", *kept]) + "\n")
+
+    def _run(command, data, lines, *words):
+        sort = "a,b,c,answer" if lines and lines[0].count(",") == 3 else "a,b,link"
+        (tmp_path / "hints.csv").write_text("\n".join([sort, *lines]) + "\n")
+        where = [data, "--hints", "hints.csv"] if command == "cluster" else [data, "hints.csv"]
+        result = CliRunner().invoke(cli, [command, *where, "--id", "name", *words], prog_name="likewise")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result.exit_code, result.output
+
+    return _run
+
+
+GOOD = ["r0,r1,must", "r20,r21,must", "r0,r20,cannot", "r20,r40,cannot"]
+AGAINST = ["r0,r1,must", "r1,r2,must", "r0,r2,cannot", "r3,r30,cannot"]
+NEITHER = [f"r{i},r{i + 20},r{i + 40},NEITHER" for i in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("data", "lines", "words", "said"),
+    [
+        ("data.csv", GOOD, ["-k", "1"], "n_clusters=1"),
+        ("data.csv", GOOD, ["-k", "61"], "61 clusters were asked of 60"),
+        ("short.csv", [], ["-k", "3"], "3 clusters were asked of 2"),
+        ("nan.csv", GOOD, ["-k", "3"], "nan.csv:2: the column 'x' is 'nan'"),
+        ("inf.csv", GOOD, ["-k", "3"], "inf.csv:2: the column 'x' is 'inf'"),
+        ("data.csv", ["r0,r0,r1,AB"], ["-k", "3"], "'r0' is named twice"),
+        ("data.csv", ["r0,r99,must"], ["-k", "3"], "no row has the id 'r99'"),
+        ("data.csv", NEITHER, ["-k", "3"], "does not use triplets"),
+        ("data.csv", AGAINST, ["-k", "3", "--method", "cop-k-means"], "r0 = r1 = r2"),
+    ],
+)
+def test_cluster_refuses(run, data, lines, words, said):
+    code, output = run("cluster", data, lines, *words)
+    assert code != 0
+    assert said in output
+
+
+@pytest.mark.parametrize("method", ["mpck-means", "gmm-ec", "em-pc", "discriminative"])
+@pytest.mark.parametrize(("data", "lines"), [("same.csv", GOOD), ("data.csv", AGAINST), ("data.csv", [])])
+def test_cluster_goes_on(run, method, data, lines):
+    code, output = run("cluster", data, lines, "-k", "3", "--method", method, "--n-init", "2")
+    assert code == 0, output
+    assert "nan" not in output.casefold()
+
+
+@pytest.mark.parametrize(
+    ("data", "lines", "words", "said"),
+    [
+        ("data.csv", [], ["-k", "2:3"], "cannot be cut into 2 folds"),
+        ("data.csv", GOOD, ["-k", "1"], "n_clusters=1"),
+        ("data.csv", GOOD, ["-k", "60:61"], "61 clusters were asked of 60"),
+        ("nan.csv", GOOD, ["-k", "2:3"], "nan.csv:2"),
+    ],
+)
+def test_choose_refuses(run, data, lines, words, said):
+    code, output = run("choose", data, lines, "--cv", "2", "--methods", "pck-means", *words)
+    assert code != 0
+    assert said in output
+
+
+def test_the_way_on_from_neither_can_be_typed(run):
+    _, output = run("cluster", "data.csv", NEITHER, "-k", "3", "--method", "sss-vad")
+    assert "neither='drop'" not in output
+
+
+def test_answers_that_no_link_can_say_are_told_of(run):
+    _, output = run("cluster", "data.csv", NEITHER, "-k", "3", "--as-links")
+    assert "NEITHER" in output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--shares", ".5,.6"], "add up to 1, got a sum of 1.1"),
+        (["--shares", "nan,1"], "finite"),
+        (["--shares", "-1,2"], "none below 0"),
+        (["--shares", ","], "',' is not understood"),
+        (["--classes", "3", "--noise-pair", "nan"], "got nan"),
+        (["--classes", "3", "--seconds-pair", "inf", "--seconds-triplet", "1"], "got inf"),
+    ],
+)
+def test_compare_hints_refuses(words, said):
+    from click.testing import CliRunner
+
+    from likewise.cli.main import cli
+
+    result = CliRunner().invoke(cli, ["compare-hints", *words], prog_name="likewise")
+    assert result.exit_code != 0
+    assert said in result.output
