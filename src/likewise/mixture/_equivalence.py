@@ -52,7 +52,8 @@ class EquivalenceGaussianMixture(MixtureFamily):
     A group of g chunklets joined by cannot-links is enumerated exactly if it has at most 20,000 labellings
     (K^g); beyond that its marginals come from damped belief propagation, which is exact where the
     cannot-links form a tree and an approximation where they form loops. The bound is then Bethe's and need
-    not rise. Where links contradict one another the must-links win and a warning says so. A cannot-link
+    not rise. Where links contradict one another the must-links win and a warning says so. A group that no
+    labelling with so many classes keeps is refused if it is small enough to be enumerated. A cannot-link
     weighs the same however sure; links with weights are refused.
 
     References

@@ -45,10 +45,13 @@ class PairwiseGaussianMixture(MixtureFamily):
         "pairs" is the paper: every link is a factor of its own, and a row in r links counts r times.
         With "components" the rows of a must-link component share one class variable and a group of
         components joined by cannot-links is enumerated: no row counts twice. Groups with more than 20,000
-        labellings are treated link by link; `n_approximate_` counts them. It takes no weights.
+        labellings are treated link by link; `n_approximate_` counts them. It takes no weights, and refuses
+        a group that no labelling keeps.
     init : {"hints", "k-means", "k-means++"} or array, default="hints"
-        Where the means begin. "hints": the first start at the must-link components, the others by k-means
-        and by k-means++ draws in turn. An array has the shape of `means_`.
+        Where the means begin. "k-means++" draws, "k-means" from such draws, or "hints": k-means, in turns in
+        a linear space that the links suggest and among the rows as they are, the first of either sort from
+        the must-link components. Without links "hints" is "k-means". An array is the one start and has the
+        shape of `means_`.
     n_init : int, default=10
         Starts. Each is tried for 15 iterations. Of those whose classes break fewest links, were every row
         to go to its likeliest class, the one with the highest likelihood is finished.

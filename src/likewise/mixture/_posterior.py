@@ -51,8 +51,11 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
     Notes
     -----
     The projection is coordinate ascent on the dual, a closed form for each cannot-link (at most one class of
-    a pair can be too full), warm from one iteration to the next. The paper uses cannot-links only; must-links
-    are the equality constraints that its method allows as well. Links with weights need a `penalty`.
+    a pair can be too full), warm from one iteration to the next. It ends when no multiplier moves, or after
+    200 sweeps or a million visits to links; with many cannot-links on few rows that can be before all hold,
+    and the bound is then a little too high and need not rise. The paper uses cannot-links only; must-links
+    are the equality constraints that its method allows as well. Links with weights need a `penalty`. What
+    the penalty costs is part of the bound.
 
     References
     ----------
