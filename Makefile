@@ -49,8 +49,9 @@ reproduce: $(VENV)/.dev  ## the figures of the papers
 docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-pictures: $(VENV)/.run  ## the pictures of the README
+pictures: $(VENV)/.run  ## the pictures of the README and the pages
 	$(BIN)/python examples/readme_picture.py
+	$(BIN)/python examples/two_moons.py
 
 lint: $(VENV)/.dev  ## form and types
 	$(BIN)/ruff check .

@@ -97,7 +97,8 @@ def test_likelihood_and_counts_are_those_of_every_hint_written_out(seed):
         expected[len(rows)][:, answer] += weight * relation_probabilities([of[i] for i in rows])
     for counts, size in zip(terms.counts(q), (2, 3), strict=True):
         np.testing.assert_allclose(counts, expected[size], atol=1e-12)
-    assert terms.total_weight == pytest.approx(sum(weight for *_, weight in stated(hints)))
+    weights = [weight for *_, weight in stated(hints)]
+    assert terms.total_weight == pytest.approx(max(sum(weights), len(weights)))  # faint hints stay faint
 
 
 @settings(max_examples=20, deadline=None)
