@@ -33,11 +33,14 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml
 run: $(VENV)/.run  ## cluster a shipped data set with a growing number of hints
 	$(BIN)/likewise demo
 
+# Two processes share the cores, so that threads which spin while they wait would only be in each other's way.
+CALM := OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1
+
 test: $(VENV)/.dev  ## the tests (some minutes on two cores)
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(CALM) $(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 test-all: $(VENV)/.dev  ## the tests, slow ones included
-	$(BIN)/python -m pytest -q -n 2
+	$(CALM) $(BIN)/python -m pytest -q -n 2
 
 bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"

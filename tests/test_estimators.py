@@ -61,7 +61,7 @@ def test_our_checks(cls, check):
 
 def test_a_check_that_fails_is_noticed():
     class Deaf(ESTIMATORS[0]):
-        def _check_supervision(self, supervision, n_samples):
+        def _check_supervision(self, supervision, n_samples, y=None):
             return super()._check_supervision(None, n_samples)
 
     with pytest.raises(AssertionError, match="accepted what it should refuse"):

@@ -167,11 +167,15 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"{name}: sample_weight must not be negative, nor zero for every row.")
         return weight
 
-    def _check_supervision(self, supervision: Any, n_samples: int) -> Supervision:
+    def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
         """Check that the hints are hints, speak of these rows, and are of a kind that the method honours."""
+        name = type(self).__name__
+        if isinstance(y, Supervision):
+            raise SupervisionError(
+                f"{name}: y is ignored, so pass the hints by name: fit(X, supervision=hints)."
+            )
         if supervision is None:
             return Supervision.none(n_samples)
-        name = type(self).__name__
         if not isinstance(supervision, Supervision):
             raise SupervisionError(
                 f"{name}: supervision must be a likewise.Supervision, got {type(supervision).__name__}. "

@@ -114,6 +114,18 @@ def check_refuses_other_rows(estimator: Any) -> None:
     _assert_raises(SupervisionError, "ndarray", estimator, X, y)
 
 
+def check_refuses_hints_as_y(estimator: Any) -> None:
+    """Hints passed in the place of y, which is ignored, raise an error that says how to pass them."""
+    X, _, hints = _problem(estimator._honours)
+    message = None
+    try:
+        clone(estimator).fit(X, hints)
+    except SupervisionError as raised:
+        message = str(raised)
+    assert message is not None, f"{type(estimator).__name__} ignored hints that were passed as y"
+    assert "supervision=" in message, message
+
+
 def check_no_hints(estimator: Any) -> None:
     """No hints, None and an empty bundle mean the same."""
     X, _, _ = _problem(frozenset())

@@ -49,7 +49,7 @@ PICTURES = (".png", ".svg", ".pdf")
     default=DEFAULT,
     show_default=True,
     help="How to cluster. The two with constrained and seeded in their names use labels, discriminative uses "
-    "links and triplets, the others links.",
+    "links and triplets, sss-vad triplets, k-means no hints, the others links.",
 )
 @click.option("--metric", type=click.Choice(["full", "diagonal"]), help="What kind of metric is learned.")
 @click.option("--per-cluster", is_flag=True, help="Learn a metric for each cluster.")

@@ -227,7 +227,7 @@ class DiscriminativeClustering(HintedClusterer):
         """
         self._check_parameters()
         X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X))
+        hints = self._check_supervision(supervision, len(X), y)
         self._check_n_clusters(self.n_clusters, len(X), hints)
         self._check_hints(hints)
         weight = self._check_weight(sample_weight, len(X))

@@ -138,7 +138,7 @@ class HintKFold:
             kept = " Groups of links and bags are not held out; say the same with pairs, triplets or labels."
         raise SupervisionError(
             f"{n_hints} pair(s), triplet(s) and label(s) cannot be cut into {self.n_splits} folds. "
-            f"Gather more hints, or ask for fewer folds with cv=.{kept}"
+            f"Gather more hints, or ask for fewer folds.{kept}"
         )
 
     def _deal(self, strata: list[int], rng: Any) -> IntArray:

@@ -73,7 +73,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         """
         self._check_parameters()
         X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X))
+        hints = self._check_supervision(supervision, len(X), y)
         progress = Progress(self, X, 1)
         progress.begin(getattr(self, "max_iter", self._max_iter))
         rows = np.asarray(X, dtype=np.float64)

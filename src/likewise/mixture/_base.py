@@ -98,7 +98,7 @@ class MixtureFamily(HintedClusterer, ABC):
         """
         self._check_parameters()
         X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X))
+        hints = self._check_supervision(supervision, len(X), y)
         self._check_n_clusters(self.n_clusters, len(X), hints)
         closure = self._soft_closure(hints, self._on_conflict)
         rng = check_random_state(self.random_state)
