@@ -80,7 +80,8 @@ class DiscriminativeClustering(HintedClusterer):
         Replace the columns by so many random Fourier features of a Gaussian kernel, for clusters whose
         borders are not straight.
     gamma : float, optional
-        The kernel is ``exp(-gamma |x - y|^2)``, columns at variance 1. One over the number of columns by default.
+        The kernel is ``exp(-gamma |x - y|^2)``, columns at variance 1. One over the number of columns by
+        default.
     n_init : int, default=6
         How many starts. Each is tried for a few iterations, and the one with the best bound is finished.
     max_iter : int, default=300
