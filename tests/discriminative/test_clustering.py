@@ -19,7 +19,6 @@ from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._softmax import Objective
 from likewise.discriminative._starts import stretch
 from likewise.evaluation import pairwise_f
-from likewise.exceptions import DatasetNotFoundError
 from likewise.supervision import sample_links, sample_triplets
 from reference.discriminative_twin import log_evidence, log_softmax, lower_bound
 
@@ -312,11 +311,8 @@ def test_wine_with_raw_columns():
         ("letters_ijlt", sample_triplets, 0.3, 0.63),
     ],
 )
-def test_floors_on_the_papers_data(name, sample, share, floor):
-    try:
-        data = load(name)
-    except DatasetNotFoundError as error:
-        pytest.skip(str(error))
+def test_floors_on_the_papers_data(data_folder, name, sample, share, floor):
+    data = load(name)
     found = []
     for seed in range(10):
         hints = sample(data.y, round(share * len(data.y)), random_state=seed)

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from likewise.datasets import load
 from likewise.exceptions import DatasetNotFoundError
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "discriminative"
@@ -46,11 +45,7 @@ def toy(run, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def quick(run, tmp_path_factory):
-    try:
-        load("ionosphere")
-    except DatasetNotFoundError as error:
-        pytest.skip(f"ionosphere is not to be had: {error}")
+def quick(run, data_folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     given = ["--quick", "--data", "ionosphere", "--out", str(out), "--cache", str(out / "cache")]
     assert run.main(given) == 0
@@ -93,11 +88,8 @@ def test_rows_are_standardised_and_classes_numbered(toy):
     assert np.bincount(y).tolist() == [30, 20, 10]
 
 
-def test_subset_of_msrcv2_is_that_of_the_thesis(run):
-    try:
-        X, y = run.prepare("msrcv2")
-    except DatasetNotFoundError as error:
-        pytest.skip(f"msrcv2 is not to be had: {error}")
+def test_subset_of_msrcv2_is_that_of_the_thesis(run, data_folder):
+    X, y = run.prepare("msrcv2")
     assert X.shape == (1046, 48)
     assert len(np.unique(y)) == 6
 

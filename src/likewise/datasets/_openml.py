@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -54,7 +55,9 @@ def read(entry: Entry, fetch: Fetch | None) -> dict[str, Any]:
     """Fetch an entry by its OpenML number; return the fields of its Dataset that it fills."""
     try:
         # The parser is named because the default one wants pandas, which likewise does not need.
-        bunch = (fetch or _sklearn_fetch())(data_id=entry.openml_id, as_frame=False, parser="liac-arff")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of tries that failed and are made again; the error tells enough
+            bunch = (fetch or _sklearn_fetch())(data_id=entry.openml_id, as_frame=False, parser="liac-arff")
     except (OSError, ValueError, HTTPException) as error:
         raise DatasetNotFoundError(
             f"OpenML's data set {entry.openml_id} could not be fetched ({type(error).__name__}: {error})"
