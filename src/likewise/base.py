@@ -237,6 +237,28 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
                 f"{n_clusters}. Ask for at least as many clusters as there are classes."
             )
 
+    def _given_init(self, init: Any, shape: tuple[int, int]) -> np.ndarray:
+        """Check starting points that were given as an array."""
+        try:
+            given = np.array(init, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{type(self).__name__}: init is not an array of numbers: {error}.") from error
+        if given.shape != shape or not np.isfinite(given).all():
+            raise ValueError(
+                f"{type(self).__name__}: init must be finite and of shape {shape}, got shape {given.shape}."
+            )
+        return given
+
+    def _warn_few_clusters(self, labels: np.ndarray, n_clusters: int, why: str) -> bool:
+        """Warn if there are fewer clusters than were asked for, and tell whether there are."""
+        found = len(np.unique(labels))
+        if found < n_clusters:
+            warn_caller(
+                f"{type(self).__name__} found {found} distinct clusters of the {n_clusters} asked for. {why}",
+                ConvergenceWarning,
+            )
+        return found < n_clusters
+
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
         """Fit, and return the cluster of each row. Takes what ``fit`` takes."""
         labels: np.ndarray = self.fit(X, **kwargs).labels_

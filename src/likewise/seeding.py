@@ -1,4 +1,4 @@
-"""Starting points: centroids of must-link components, farthest-first walks, and k-means++ draws."""
+"""Starting points: must-link components, farthest-first walks, k-means++ draws; and the choice among them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from sklearn.utils.extmath import row_norms
 
 from likewise.supervision import Closure, Groups, Supervision
 
-__all__ = ["component_centroids", "extend_seeds", "farthest_first", "hinted_space", "seeds_from_closure"]
+__all__ = [
+    "component_centroids",
+    "extend_seeds",
+    "farthest_first",
+    "fewest_broken",
+    "hinted_space",
+    "seeds_from_closure",
+]
 
 
 def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,3 +109,29 @@ def hinted_space(X: np.ndarray, hints: Supervision) -> np.ndarray:
     cannot = scatter(hints.cannot, hints.cannot_groups)
     values, directions = eigh(cannot, must)  # directions' must directions = I
     return np.asarray((rows @ directions) * values, dtype=X.dtype)
+
+
+def fewest_broken(clusterings: list[np.ndarray], hints: Supervision) -> list[int]:
+    """Return which of several clusterings break so few links that chance could tell them apart.
+
+    Those within one standard deviation of the least weight broken: its square root, and at least 1.
+    """
+    broken = [_broken_weight(labels, hints) for labels in clusterings]
+    bound = min(broken) + max(1.0, min(broken) ** 0.5)
+    return [at for at, weight in enumerate(broken) if weight <= bound]
+
+
+def _broken_weight(labels: np.ndarray, hints: Supervision) -> float:
+    """Return the weight of the links that the labels break; a group counts as all its pairs."""
+    total = 0.0
+    for pairs, weights, wrong in (
+        (hints.must, hints.must_weights, np.not_equal),
+        (hints.cannot, hints.cannot_weights, np.equal),
+    ):
+        total += float(weights[wrong(labels[pairs[:, 0]], labels[pairs[:, 1]])].sum())
+    for groups, is_must in ((hints.must_groups, True), (hints.cannot_groups, False)):
+        for rows, weight in zip(groups, groups.weights, strict=True):
+            sizes = np.unique(labels[rows], return_counts=True)[1]
+            together = (sizes * (sizes - 1)).sum() / 2
+            total += weight * (len(rows) * (len(rows) - 1) / 2 - together if is_must else together)
+    return total

@@ -339,13 +339,10 @@ class DiscriminativeClustering(HintedClusterer):
     def _warn(self, hints: Supervision) -> None:
         """Tell of what was asked for and not reached."""
         name = type(self).__name__
-        found = len(np.unique(self.labels_))
-        if found < self.n_clusters:
-            warn_caller(
-                f"{name} found {found} distinct clusters of the {self.n_clusters} asked for. Neither hints "
-                "nor rows ask for more; X may have fewer distinct rows. A larger tau asks for more.",
-                ConvergenceWarning,
-            )
+        why = (
+            "Neither hints nor rows ask for more; X may have fewer distinct rows. A larger tau asks for more."
+        )
+        self._warn_few_clusters(self.labels_, self.n_clusters, why)
         links, triplets = self.violations_, self.triplet_violations_
         broken = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
         used = hints.answers < (4 if self.neither == "use" else 3)

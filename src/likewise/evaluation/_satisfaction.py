@@ -121,30 +121,6 @@ def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
     )
 
 
-def broken_weight(labels: np.ndarray, supervision: Any) -> float:
-    """Return the weight of the links that the labels break; a group counts as all its pairs."""
-    total = 0.0
-    for pairs, weights, wrong in (
-        (supervision.must, supervision.must_weights, np.not_equal),
-        (supervision.cannot, supervision.cannot_weights, np.equal),
-    ):
-        total += float(weights[wrong(labels[pairs[:, 0]], labels[pairs[:, 1]])].sum())
-    for groups, is_must in ((supervision.must_groups, True), (supervision.cannot_groups, False)):
-        for rows, weight in zip(groups, groups.weights, strict=True):
-            together = n_pairs(np.unique(labels[rows], return_counts=True)[1])
-            total += weight * (len(rows) * (len(rows) - 1) // 2 - together if is_must else together)
-    return total
-
-
-def equally_good(broken: list[float]) -> list[int]:
-    """Return which of several clusterings break so few links that chance could tell them apart.
-
-    Those within one standard deviation of the least weight broken, its square root and at least 1.
-    """
-    bound = min(broken) + max(1.0, min(broken) ** 0.5)
-    return [at for at, weight in enumerate(broken) if weight <= bound]
-
-
 @dataclass(frozen=True)
 class _GroupPairs:
     """Pairs inside groups of rows, counted from how often each label occurs in each group."""

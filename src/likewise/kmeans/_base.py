@@ -6,18 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
 from likewise._threads import n_threads
-from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
 from likewise.evaluation import link_satisfaction
-from likewise.evaluation._satisfaction import broken_weight, equally_good
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
 from likewise.kmeans._metric import Metric
-from likewise.seeding import extend_seeds, seeds_from_closure
+from likewise.seeding import extend_seeds, fewest_broken, seeds_from_closure
 from likewise.supervision import Closure, Supervision
 
 # How many iterations of each start are made before the promising ones are chosen.
@@ -173,17 +171,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """
         plain = Metric.euclidean(X.shape[1])
         if not isinstance(self.init, str):
-            try:
-                given = np.array(self.init, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"{type(self).__name__}: init is not an array of numbers: {error}."
-                ) from error
-            if given.shape != (self.n_clusters, X.shape[1]) or not np.isfinite(given).all():
-                raise ValueError(
-                    f"{type(self).__name__}: init must be finite and of shape "
-                    f"{(self.n_clusters, X.shape[1])}, got shape {given.shape}."
-                )
+            given = self._given_init(self.init, (self.n_clusters, X.shape[1]))
             return [Start(given - middle, plain)]
         suggested = self._suggested_metric(X, weight, closure)
         hinted = self._n_hinted_starts(hints) if self.init == "hints" and hints else 0
@@ -207,14 +195,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self._n_features_out = self.n_clusters
         if "links" in self._honours:
             self.violations_ = link_satisfaction(fit.labels, hints)
-        found = len(np.unique(fit.labels))
-        if found < self.n_clusters:
-            warn_caller(
-                f"{type(self).__name__} found {found} distinct clusters of the {self.n_clusters} asked for. "
-                "X may have fewer distinct rows, or the hints leave fewer rows to part, than that.",
-                ConvergenceWarning,
-            )
-        elif not fit.converged:
+        why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
+        if not self._warn_few_clusters(fit.labels, self.n_clusters, why) and not fit.converged:
             self._warn_not_converged(fit.n_iter)
 
     # ------------------------------------------------------------------ using
@@ -254,15 +236,15 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
     """
     if hinted is None or "links" not in hints.kinds:
         return min(fits, key=lambda fit: fit.objective)
-    equal = [fits[at] for at in equally_good([_broken(fit, hinted, hints) for fit in fits])]
+    equal = [fits[at] for at in fewest_broken([_in_nearest(fit, hinted) for fit in fits], hints)]
     return min(equal, key=lambda fit: (fit.start.learn, fit.objective))
 
 
-def _broken(fit: Fit, hinted: HintedRows, hints: Supervision) -> float:
-    """Return the weight of the links that the hinted rows would break in their nearest clusters."""
+def _in_nearest(fit: Fit, hinted: HintedRows) -> np.ndarray:
+    """Return the labels with the hinted rows in their nearest clusters."""
     labels = fit.labels.copy()
     labels[hinted.rows] = fit.nearest
-    return broken_weight(labels, hints)
+    return labels
 
 
 def _promising(tried: list[Fit], hinted: HintedRows, hints: Supervision) -> list[Start]:

@@ -9,12 +9,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import softmax
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
-from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real, warn_caller
+from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real
 from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
 from likewise.metric._told import IS_UNUSED, Comparisons, Unused, told_comparisons
 from likewise.seeding import extend_seeds, seeds_from_closure
@@ -181,14 +180,8 @@ class SSSVaD(HintedClusterer):
         self.n_iter_ = best.n_iter
         self._scale = scale
         self.violations_: TripletSatisfaction = triplet_satisfaction(self.labels_, hints)
-        found = len(np.unique(best.labels))
-        if found < self.n_clusters:
-            warn_caller(
-                f"SSSVaD found {found} distinct clusters of the {self.n_clusters} asked for. X may have "
-                "fewer distinct rows than that.",
-                ConvergenceWarning,
-            )
-        elif not best.converged:
+        why = "X may have fewer distinct rows than that."
+        if not self._warn_few_clusters(best.labels, self.n_clusters, why) and not best.converged:
             self._warn_not_converged(best.n_iter)
         return self
 

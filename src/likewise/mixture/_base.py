@@ -8,20 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
 from likewise._threads import n_threads
-from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
 from likewise.evaluation import link_satisfaction
-from likewise.evaluation._satisfaction import broken_weight, equally_good
 from likewise.mixture._em import Fit, Mixture, Relations, Steps, climb
 from likewise.mixture._gaussians import COVARIANCE_TYPES, KINDS, CovarianceType, Gaussians
 from likewise.mixture._network import lse
-from likewise.seeding import extend_seeds, hinted_space, seeds_from_closure
+from likewise.seeding import extend_seeds, fewest_broken, hinted_space, seeds_from_closure
 from likewise.supervision import Closure, Supervision
 
 # How many iterations of each start are made before the best of them is finished.
@@ -143,8 +141,8 @@ class MixtureFamily(HintedClusterer, ABC):
         """
         if "links" not in hints.kinds or len(tried) == 1:
             return max(tried, key=lambda pair: pair[1].bound)
-        broken = [broken_weight(steps.own_labels(fit.mixture), hints) for steps, fit in tried]
-        return max((tried[at] for at in equally_good(broken)), key=lambda pair: pair[1].bound)
+        own = [steps.own_labels(fit.mixture) for steps, fit in tried]
+        return max((tried[at] for at in fewest_broken(own, hints)), key=lambda pair: pair[1].bound)
 
     def _trial(self, starts: list[Mixture]) -> int:
         return self.max_iter if len(starts) == 1 else min(_TRIAL, self.max_iter)
@@ -160,17 +158,7 @@ class MixtureFamily(HintedClusterer, ABC):
         one = np.ones(len(X))
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
         if not isinstance(self.init, str):
-            try:
-                means = np.array(self.init, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"{type(self).__name__}: init is not an array of numbers: {error}."
-                ) from error
-            if means.shape != (n_parts, X.shape[1]) or not np.isfinite(means).all():
-                raise ValueError(
-                    f"{type(self).__name__}: init must be finite and of shape {(n_parts, X.shape[1])}, "
-                    f"got shape {means.shape}."
-                )
+            means = self._given_init(self.init, (n_parts, X.shape[1]))
             return [self._start(X, middle, pairwise_distances_argmin(X, means.astype(X.dtype)), means)]
         told = self.init == "hints" and bool(hints)
         suggested = hinted_space(X, hints) if told else X
@@ -215,9 +203,7 @@ class MixtureFamily(HintedClusterer, ABC):
         total = sum(moments[1:], start=moments[0])
         # A component without rows, or with too few to have a shape, begins with the shape of all rows.
         everything = total.shared(tied=kind.name == "tied")
-        shapeless = Gaussians.of(
-            kind, np.zeros((n_parts, X.shape[1])), self._wide(kind, n_parts, X.shape[1])
-        ).updated(everything, self._ridge)
+        shapeless = Gaussians.estimate(kind, everything, self._ridge)
         few = total.counts < 2
         found = shapeless.updated(total, self._ridge)
         if few.any() and kind.name != "tied":
@@ -227,11 +213,6 @@ class MixtureFamily(HintedClusterer, ABC):
         if means is not None:
             found = Gaussians.of(kind, means - middle, found.covariances)
         return Mixture(np.full(k, -np.log(k)), np.full((k, self._n_sub), -np.log(self._n_sub)), found)
-
-    def _wide(self, kind: Any, n_parts: int, d: int) -> np.ndarray:
-        shapes = {"full": (n_parts, d, d), "tied": (d, d), "diag": (n_parts, d), "spherical": (n_parts,)}
-        shape = shapes[kind.name]
-        return np.broadcast_to(np.eye(d) if shape[-2:] == (d, d) and kind.name != "diag" else 1.0, shape)
 
     def _keep(self, steps: Steps, fit: Fit, middle: np.ndarray, hints: Supervision) -> None:
         mixture = fit.mixture
@@ -247,13 +228,8 @@ class MixtureFamily(HintedClusterer, ABC):
         self.violations_ = link_satisfaction(self.labels_, hints)
         if not fit.converged:
             self._warn_not_converged(fit.n_iter)
-        found = len(np.unique(self.labels_))
-        if found < self.n_clusters:
-            warn_caller(
-                f"{type(self).__name__} found {found} distinct clusters of the {self.n_clusters} asked for: "
-                "some class is nowhere the likeliest. Ask for fewer clusters, or raise n_init.",
-                ConvergenceWarning,
-            )
+        why = "Some class is nowhere the likeliest. Ask for fewer clusters, or raise n_init."
+        self._warn_few_clusters(self.labels_, self.n_clusters, why)
 
     # ------------------------------------------------------------------ using
 

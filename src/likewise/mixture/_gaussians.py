@@ -8,6 +8,7 @@ Tables of shape (n, C) are best kept column by column: what is done to each row 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -67,6 +68,12 @@ class Gaussians:
         squared += self.log_dets - 0.5 * self.means.shape[1] * _LOG_2PI
         return squared
 
+    @classmethod
+    def estimate(cls, kind: Covariances, moments: Moments, ridge: float) -> Gaussians:
+        """Return the components that maximise the likelihood of the moments, with a ridge."""
+        means = moments.sums / moments.counts[:, None]
+        return cls.of(kind, means, kind.estimate(moments, moments.counts, means, ridge))
+
     def updated(self, moments: Moments, ridge: float) -> Gaussians:
         """Return the components that maximise the likelihood of the moments, with a ridge.
 
@@ -75,11 +82,13 @@ class Gaussians:
         alive = moments.counts > _EMPTY
         counts = np.where(alive, moments.counts, 1.0)
         means = np.where(alive[:, None], moments.sums / counts[:, None], self.means)
-        covariances = self.kind.estimate(moments, counts, means, alive, ridge, self.covariances)
+        covariances = self.kind.estimate(moments, counts, means, ridge)
+        if self.kind.name != "tied":
+            covariances[~alive] = self.covariances[~alive]
         return Gaussians.of(self.kind, means, covariances)
 
 
-class Covariances:
+class Covariances(ABC):
     """What a kind of covariance supplies."""
 
     name: CovarianceType
@@ -92,40 +101,29 @@ class Covariances:
         """Return how many numbers the largest table of a block of rows has for each row."""
         return n_components + n_features
 
+    @abstractmethod
     def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
         """Return the sums of a block of prepared rows under responsibilities of shape (n, C)."""
-        return Moments(resp.sum(axis=0), resp.T @ X, self._second(X, resp))
 
-    def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    @abstractmethod
+    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+        """Return the covariances about `means`; `counts` are those of the moments, 1 where they are 0."""
 
-    def estimate(
-        self,
-        moments: Moments,
-        counts: np.ndarray,
-        means: np.ndarray,
-        alive: np.ndarray,
-        ridge: float,
-        previous: np.ndarray,
-    ) -> np.ndarray:
-        """Return the covariances about `means`."""
-        raise NotImplementedError
-
+    @abstractmethod
     def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what whitens a row, and the logarithm of its determinant."""
-        raise NotImplementedError
 
+    @abstractmethod
     def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """Return squared Mahalanobis distances, shape (n, C)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def n_parameters(self, n_components: int, n_features: int) -> int:
         """Return how many numbers the covariances have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
         """Return the covariances written out, shape (C, d, d)."""
-        raise NotImplementedError
 
 
 class Full(Covariances):
@@ -136,15 +134,15 @@ class Full(Covariances):
     def numbers_per_row(self, n_components: int, n_features: int) -> int:
         return n_components * n_features
 
-    def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
+    def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
         n, d = X.shape
         weighted = (resp[:, :, None] * X[:, None, :]).reshape(n, -1)
-        return (weighted.T @ X).reshape(-1, d, d)
+        return Moments(resp.sum(axis=0), resp.T @ X, (weighted.T @ X).reshape(-1, d, d))
 
-    def estimate(self, moments, counts, means, alive, ridge, previous):
-        found = moments.second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
-        found[:, *np.diag_indices(found.shape[1])] += ridge
-        return np.where(alive[:, None, None], found, previous)
+    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+        found: np.ndarray = moments.second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
+        found += ridge * np.eye(found.shape[1])
+        return found
 
     def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         pairs = [_inverse_factor(covariance) for covariance in covariances]
@@ -172,14 +170,13 @@ class Tied(Covariances):
 
     name: CovarianceType = "tied"
 
-    def _second(self, X: np.ndarray, resp: np.ndarray) -> np.ndarray:
-        second: np.ndarray = (X * resp.sum(axis=1)[:, None]).T @ X
-        return second
+    def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
+        return Moments(resp.sum(axis=0), resp.T @ X, (X * resp.sum(axis=1)[:, None]).T @ X)
 
-    def estimate(self, moments, counts, means, alive, ridge, previous):
-        mass = np.where(alive, moments.counts, 0.0)
-        found = (moments.second - (mass[:, None] * means).T @ means) / max(mass.sum(), _EMPTY)
-        found[np.diag_indices(len(found))] += ridge
+    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+        mass = moments.counts
+        found: np.ndarray = (moments.second - (mass[:, None] * means).T @ means) / max(mass.sum(), _EMPTY)
+        found += ridge * np.eye(len(found))
         return found
 
     def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -219,9 +216,9 @@ class Diagonal(Covariances):
         sums, second = np.split(resp.T @ X, 2, axis=1)
         return Moments(resp.sum(axis=0), sums, second)
 
-    def estimate(self, moments, counts, means, alive, ridge, previous):
-        found = np.maximum(moments.second / counts[:, None] - np.square(means), 0.0) + ridge
-        return np.where(alive[:, None], found, previous)
+    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+        found: np.ndarray = np.maximum(moments.second / counts[:, None] - np.square(means), 0.0) + ridge
+        return found
 
     def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         raised = _raised(covariances)
@@ -245,9 +242,9 @@ class Spherical(Diagonal):
 
     name: CovarianceType = "spherical"
 
-    def estimate(self, moments, counts, means, alive, ridge, previous):
-        per_feature = super().estimate(moments, counts, means, alive, ridge, previous[:, None])
-        return np.where(alive, per_feature.mean(axis=1), previous)
+    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+        found: np.ndarray = super().estimate(moments, counts, means, ridge).mean(axis=1)
+        return found
 
     def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         raised = _raised(covariances)

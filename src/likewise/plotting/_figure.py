@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from typing import Any
 
 from likewise._optional import require
@@ -21,14 +22,14 @@ def clear_sides(ax: Any) -> None:
         ax.spines[side].set_visible(False)
 
 
-class Saved:
+class Saved(ABC):
     """What displays share: once drawn, ``figure_`` can be written to a file."""
 
     figure_: Any = None
 
+    @abstractmethod
     def plot(self) -> Any:
         """Draw; a display says how."""
-        raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str], *, dpi: int = 150) -> None:
         """Write the figure to a file; the end of its name tells the format (.png, .svg, .pdf)."""
