@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import likewise.discriminative
 import likewise.kmeans
 import likewise.mixture
+import likewise.spectral
 from likewise.cli._methods import METHODS
 from likewise.cli._report import scores_of, strayed_rows
 from likewise.exceptions import InconsistentSupervisionError, InconsistentSupervisionWarning
@@ -46,6 +47,8 @@ def test_every_method_finds_the_two_groups(run, files, method):
     words = [*BASE, "--method", method]
     if method in ("seeded-k-means", "constrained-k-means"):
         (files / "hints.csv").write_text("id,label\na1,A\nb1,B\n")
+    if method == "spectral-reg":
+        (files / "hints.csv").write_text("a,b,link\na1,a2,must\nb1,b2,must\n")
     if method == "sss-vad":
         (files / "hints.csv").write_text("a,b,c,answer\na1,a2,b1,AB\nb2,b3,a3,AB\n")
     if method != "k-means":
@@ -58,6 +61,12 @@ OPTIONS = {
     "--per-cluster": "per_cluster",
     "--covariance": "covariance_type",
     "--tau": "tau",
+    "--max-iter": "max_iter",
+    "--affinity": "affinity",
+    "--neighbors": "n_neighbors",
+    "--alpha": "alpha",
+    "--variant": "variant",
+    "--drop-cannot": "cannot",
 }
 
 
@@ -65,12 +74,18 @@ OPTIONS = {
 def test_what_is_said_of_the_methods_is_so(method):
     model = METHODS[method].estimator()
     parameters = set(model.get_params())
+    parameters -= {"alpha"} if method == "discriminative" else set()  # a penalty, not offered
     assert {opt for opt, name in OPTIONS.items() if name in parameters} == METHODS[method].options
-    assert {"n_clusters", "n_init", "max_iter", "random_state"} <= parameters
+    assert {"n_clusters", "n_init", "random_state"} <= parameters
+    assert METHODS[method].says_links == ("as_links" in parameters)
     assert METHODS[method].uses == getattr(model, "_honours", frozenset())
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if "links" in METHODS[name].uses])
+# spectral-reg takes no cannot-links, so that nothing can contradict its must-links.
+FOR_LINKS = [name for name in METHODS if "links" in METHODS[name].uses and name != "spectral-reg"]
+
+
+@pytest.mark.parametrize("method", FOR_LINKS)
 def test_the_methods_called_hard_are_those_that_refuse_contradictions(method):
     model = METHODS[method].estimator(2, n_init=1, random_state=0)
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [9.0, 9.0], [9.0, 8.0], [8.0, 9.0]])
@@ -82,7 +97,7 @@ def test_the_methods_called_hard_are_those_that_refuse_contradictions(method):
 
 def test_every_clusterer_of_the_families_is_offered():
     offered = {method.home for method in METHODS.values()}
-    for room in (likewise.kmeans, likewise.mixture, likewise.discriminative):
+    for room in (likewise.kmeans, likewise.mixture, likewise.spectral, likewise.discriminative):
         for name in room.__all__:
             assert not hasattr(getattr(room, name), "fit") or f"{room.__name__}:{name}" in offered
 

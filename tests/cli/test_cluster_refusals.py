@@ -56,7 +56,7 @@ def test_labels_and_picture_need_two_files(run, files):
         ("", "hints.csv is empty"),
         ("a,b,link\na1,A2,must\n", "did you mean 'a2'?"),
         ("a,b,link\na1,a2,perhaps\n", "hints.csv:2: the link is 'perhaps'"),
-        ("id,label\na1,A\nb1,B\n", "These methods use them: constrained-k-means, seeded-k-means."),
+        ("id,label\na1,A\nb1,B\n", "use them: constrained-k-means, seeded-k-means, bag-spectral."),
         ("a,b,c,answer\na1,a2,b1,AB\n", "--as-links"),
     ],
 )

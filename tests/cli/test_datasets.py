@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from likewise.cli.datasets import columns_of_dataset
+from likewise.cli.datasets import columns_of_bags, columns_of_dataset
 from likewise.datasets import Dataset, describe
 from likewise.exceptions import LikewiseError
+from likewise.supervision import read_bags
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +78,38 @@ def test_columns_of_other_kinds():
     assert columns_of_dataset(dataset(X=sparse, y=np.array([0])))["f0"] == [1.0]
     with pytest.raises(LikewiseError, match="several labels"):
         columns_of_dataset(dataset(X=np.zeros((1, 1)), Y=np.zeros((1, 2))))
+
+
+def test_what_bags_hold_is_told_in_the_words_of_the_classes():
+    birds = dataset(
+        X=np.zeros((3, 1)),
+        y=np.array([1, 2, 2]),
+        target_names=("wren", "owl"),
+        bags=np.array([7, 7, 8]),
+        bag_labels={7: (1, 2), 8: (2,)},
+    )
+    assert columns_of_bags(birds) == {"bag": [7, 8], "labels": ["wren;owl", "owl"]}
+    with pytest.raises(LikewiseError, match="d has no bags"):
+        columns_of_bags(dataset(X=np.zeros((1, 1)), y=np.array([0])))
+
+
+def test_bags_are_written_beside_the_rows(run, tmp_path, monkeypatch):
+    birds = dataset(
+        X=np.zeros((3, 1)),
+        y=np.array(["w", "o", "o"]),
+        bags=np.array([7, 7, 8]),
+        bag_labels={7: ("o", "w"), 8: "o"},
+    )
+    monkeypatch.setattr("likewise.datasets.load", lambda name, folder: birds)
+    said = run("datasets", "letter_carroll", "--out", "rows.csv").stderr
+    assert "note: its rows are in bags; --bags FILE writes what these hold." in said
+    said = run("datasets", "letter_carroll", "--out", "rows.csv", "--bags", "bags.csv").stderr
+    assert "wrote rows.csv and bags.csv" in said
+    assert (tmp_path / "bags.csv").read_text() == "bag,labels\n7,o;w\n8,o\n"
+    read = read_bags(tmp_path / "rows.csv", tmp_path / "bags.csv")
+    assert read.supervision.bags.codes.tolist() == [0, 0, 1]
+    assert "--bags goes with --out" in run("datasets", "letter_carroll", "--bags", "b.csv", code=2).stderr
+    words = ["datasets", "letter_carroll", "--out", "x.csv", "--bags", "x.csv"]
+    assert "the file of --out" in run(*words, code=2).stderr
+    words[-1] = "x.jsonl"
+    assert "does not say its format" in run(*words, code=2).stderr

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from likewise.datasets import make_label_tree, make_moons, make_two_views, spell
-
-POEM = "'Twas brillig, and the slithy toves\nDid gyre and gimble in the wabe;"
+from likewise.datasets import make_label_tree, make_moons, make_two_views
 
 
 @pytest.mark.parametrize(
@@ -20,8 +18,6 @@ POEM = "'Twas brillig, and the slithy toves\nDid gyre and gimble in the wabe;"
         make_two_views,
         make_moons,
         make_label_tree,
-        lambda random_state: spell(POEM, random_state=random_state),
-        lambda random_state: spell("aba", [[0.0], [1.0], [2.0]], "aab", random_state=random_state),
     ],
 )
 def test_the_seed_fixes_everything(make):
@@ -74,32 +70,6 @@ def test_k_means_cannot_part_the_moons():
     assert adjusted_rand_score(toy.y, KMeans(2, n_init=5, random_state=0).fit_predict(toy.X)) < 0.5
 
 
-def test_spelling_by_hand():
-    spelled = spell("Don't, a-b!", random_state=0)
-    assert spelled.words == ("DONT", "A", "B")
-    assert spelled.y.tolist() == list("DONTAB")
-    assert spelled.bags.tolist() == [0, 0, 0, 0, 1, 2]
-    assert spelled.bag_labels == {0: ("D", "N", "O", "T"), 1: ("A",), 2: ("B",)}
-    assert spelled.X.shape == (6, 16)
-    assert spelled.rows is None
-
-
-def test_spelling_with_given_rows():
-    X, y = np.arange(8.0).reshape(4, 2), ["a", "b", "A", "c"]
-    spelled = spell("abba abba abba", X, y, random_state=0)
-    assert set(spelled.rows[spelled.y == "A"].tolist()) == {0, 2}
-    assert set(spelled.rows[spelled.y == "B"].tolist()) == {1}
-    np.testing.assert_array_equal(spelled.X, X[spelled.rows])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_made_up_letters_can_be_told_apart(seed):
-    spelled = spell("the quick brown fox jumps over the lazy dog " * 3, random_state=seed)
-    distance = np.linalg.norm(spelled.X[:, None] - spelled.X, axis=2)
-    np.fill_diagonal(distance, np.inf)
-    assert (spelled.y[distance.argmin(axis=1)] == spelled.y).mean() > 0.95
-
-
 @settings(deadline=None, max_examples=25)
 @given(
     st.integers(1, 60), st.integers(1, 10), st.integers(1, 4), st.floats(0, 0.9), st.integers(0, 2**32 - 1)
@@ -134,11 +104,6 @@ def test_label_tree_rates():
         (lambda: make_two_views(stretch=1), "stretch must be above 1"),
         (lambda: make_label_tree(missing_rate=1), "missing_rate"),
         (lambda: make_label_tree(n_labels=0), "n_labels must be at least 1"),
-        (lambda: spell("12 _!"), "no letters"),
-        (lambda: spell("abc", [[0.0]]), "give both"),
-        (lambda: spell("abc", [[0.0]], ["a"]), "no row to spell B, C with"),
-        (lambda: spell("über"), "no row to spell Ü with"),
-        (lambda: spell("a", [0.0], ["a"]), r"got shape \(1,\) and 1 letters"),
     ],
 )
 def test_bad_arguments_are_refused(call, words):

@@ -30,12 +30,15 @@ class Method:
         The options of the command line that are for it, besides those that all have.
     hard : bool
         Whether it breaks no link, so that links that contradict one another stop it.
+    says_links : bool
+        Whether it says other hints as links by itself, which spares it the list of all pairs.
     """
 
     home: str
     uses: frozenset[str] = LINKS
-    options: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset({"--max-iter"})
     hard: bool = False
+    says_links: bool = False
 
     @property
     def estimator(self) -> Any:
@@ -44,8 +47,10 @@ class Method:
         return getattr(importlib.import_module(module), name)
 
 
-_METRIC = frozenset({"--metric", "--per-cluster"})
-_COVARIANCE = frozenset({"--covariance"})
+_ITERATES = frozenset({"--max-iter"})
+_METRIC = _ITERATES | {"--metric", "--per-cluster"}
+_COVARIANCE = _ITERATES | {"--covariance"}
+_GRAPH = frozenset({"--affinity", "--neighbors"})
 METHODS = {
     "mpck-means": Method("likewise.kmeans:MPCKMeans", options=_METRIC),
     "pck-means": Method("likewise.kmeans:PCKMeans"),
@@ -59,29 +64,51 @@ METHODS = {
     "discriminative": Method(
         "likewise.discriminative:DiscriminativeClustering",
         uses=frozenset({"links", "triplets"}),
-        options=frozenset({"--tau"}),
+        options=_ITERATES | {"--tau"},
     ),
     "sss-vad": Method("likewise.metric:SSSVaD", uses=frozenset({"triplets"})),
+    "bag-spectral": Method(
+        "likewise.spectral:BagSpectralClustering",
+        uses=frozenset({"bags", "labels", "links"}),
+        options=_GRAPH | {"--alpha", "--variant"},
+        says_links=True,
+    ),
+    "spectral-learning": Method("likewise.spectral:SpectralLearning", options=_GRAPH, says_links=True),
+    "spectral-reg": Method(
+        "likewise.spectral:RegularizedSpectralClustering",
+        options=_GRAPH | {"--drop-cannot"},
+        says_links=True,
+    ),
+    "flexible-spectral": Method(
+        "likewise.spectral:FlexibleSpectralClustering", options=_GRAPH, says_links=True
+    ),
+    "kernel-k-means": Method(
+        "likewise.spectral:ConstrainedKernelKMeans", options=_GRAPH | _ITERATES, says_links=True
+    ),
     "k-means": Method("sklearn.cluster:KMeans", uses=frozenset()),  # takes no hints
 }
 DEFAULT = "mpck-means"
 # What each option is for, and the parameter that it sets.
 _OPTIONS = {
+    "--max-iter": ("max_iter", "methods that go round by round"),
     "--metric": ("metric", "methods that learn a metric"),
     "--per-cluster": ("per_cluster", "methods that learn a metric"),
     "--covariance": ("covariance_type", "mixtures of Gaussians"),
     "--tau": ("tau", "the discriminative method"),
+    "--affinity": ("affinity", "spectral methods"),
+    "--neighbors": ("n_neighbors", "spectral methods"),
+    "--drop-cannot": ("cannot", "the method that learns from must-links alone"),
+    "--alpha": ("alpha", "clustering from bags"),
+    "--variant": ("variant", "clustering from bags"),
 }
 
 
-def options_of(
-    method: str, *, n_init: int | None = None, max_iter: int | None = None, **own: Any
-) -> dict[str, Any]:
+def options_of(method: str, *, n_init: int | None = None, **own: Any) -> dict[str, Any]:
     """Return the parameters that the options set; an option that the method does not have is refused.
 
     `own` are the options that not all methods have, by the names of the parameters; None was not given.
     """
-    said = {"n_init": n_init, "max_iter": max_iter}
+    said = {"n_init": n_init}
     for option, (parameter, what) in _OPTIONS.items():
         value = own.get(parameter)
         if value is not None and option not in METHODS[method].options:
@@ -118,8 +145,9 @@ def check_honoured(method: str, kinds: frozenset[str]) -> None:
         way_on = f"These methods use them: {', '.join(fitting)}."
     else:
         way_on = "No method here uses them as they are."
+    with_links = [name for name in METHODS if METHODS[name].says_links or METHODS[name].uses >= LINKS]
     raise UnsupportedSupervisionError(
         f"--method {method} does not use {' or '.join(missing)}, and to leave them aside would be worse than "
         f"to stop. {way_on} Or add --as-links, which says everything with links, for "
-        f"{', '.join(methods_for(LINKS))}."
+        f"{', '.join(with_links)}."
     )

@@ -80,11 +80,12 @@ def columns_of(
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
     truth: str | None = None,
+    bag: str | None = None,
 ) -> Columns:
     """Gather what the options say of the columns."""
     from likewise.cli._tables import Columns
 
-    return Columns(id_column, features, drop or (), truth)
+    return Columns(id_column, features, drop or (), truth, bag)
 
 
 def read_all_hints(
@@ -98,7 +99,7 @@ def read_all_hints(
         try:
             hints |= read_hints(file, ids, encoding=encoding)
         except FileFormatError as error:
-            raise FileFormatError(_for_options(str(error), id_column, path)) from error
+            raise FileFormatError(_about_ids(for_options(str(error)), id_column, path)) from error
         except ValueError as error:
             if "format=" not in str(error):
                 raise
@@ -106,8 +107,13 @@ def read_all_hints(
     return hints
 
 
-def _for_options(text: str, id_column: str | None, path: str) -> str:
-    text = re.sub(r"encoding='([\w-]+)'(?: or '([\w-]+)')?", _encoding_option, text)
+def for_options(text: str) -> str:
+    """Let a message speak of options where it speaks of arguments."""
+    text = text.replace("see read_bags", "give it as --bags")
+    return re.sub(r"encoding='([\w-]+)'(?: or '([\w-]+)')?", _encoding_option, text)
+
+
+def _about_ids(text: str, id_column: str | None, path: str) -> str:
     if "no row has the id" in text and id_column is None:
         text += (
             f"\nSince there is no --id, the rows of {path} are called 0, 1, 2 and so on. If one of its "

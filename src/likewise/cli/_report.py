@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise.cli._bags import BagReport
 from likewise.cli._tables import Table
 from likewise.evaluation import (
     Satisfaction,
@@ -17,7 +18,7 @@ from likewise.evaluation import (
     scores,
     triplet_satisfaction,
 )
-from likewise.supervision import RowIds, Supervision
+from likewise.supervision import Bags, RowIds, Supervision
 
 SHOWN = 10
 # What methods call the number that they make small or large.
@@ -39,12 +40,14 @@ class Report:
         The stated links that the clustering keeps.
     kept_triplets : TripletSatisfaction
         The stated triplets that it keeps.
-    classes : tuple of str
-        The class that each of the first clusters stands for, where labels were given.
+    classes : tuple of str or None
+        The class that each of the first clusters stands for, where labels or labels of bags were given.
     strayed : tuple of int
         Labelled rows that are not in the cluster of their class.
     scores : dict of str to Scores or None
         Agreement with the true classes on "all" rows and on those "untouched" by hints, if they are known.
+    bags : BagReport or None
+        What became of each bag, if there are bags.
     """
 
     method: str
@@ -56,17 +59,30 @@ class Report:
     labels: npt.NDArray[np.int64]
     kept: Satisfaction
     kept_triplets: TripletSatisfaction
-    classes: tuple[str, ...]
+    classes: tuple[str | None, ...]
     strayed: tuple[int, ...]
     scores: dict[str, Scores | None]
+    bags: BagReport | None = None
 
     @classmethod
-    def of(cls, method: str, model: Any, table: Table, hints: Supervision, truth: str | None) -> Report:
-        """Look through a fitted estimator."""
+    def of(
+        cls,
+        method: str,
+        model: Any,
+        table: Table,
+        hints: Supervision,
+        truth: str | None,
+        bags: Bags | None = None,
+    ) -> Report:
+        """Look through a fitted estimator; `bags` were told of, though the hints may say them as links."""
         labels = np.asarray(model.labels_, dtype=np.int64)
         objective = next(
             (found for name in _OBJECTIVES if (found := getattr(model, name, None)) is not None), None
         )
+        by_cluster = tuple(getattr(model, "class_of_cluster_", ()))
+        if not any(name is not None for name in by_cluster):  # no bag says what is in it
+            by_cluster = ()
+        classes = by_cluster if hasattr(model, "class_of_cluster_") else getattr(model, "classes_", ())
         return cls(
             method=method,
             n_clusters=int(model.n_clusters),
@@ -77,9 +93,12 @@ class Report:
             labels=labels,
             kept=link_satisfaction(labels, hints),
             kept_triplets=triplet_satisfaction(labels, hints),
-            classes=tuple(map(str, getattr(model, "classes_", ()))),
+            classes=tuple(None if name is None else str(name) for name in classes),
             strayed=strayed_rows(labels, hints.label_codes),
             scores={} if truth is None else scores_of(table.kept[truth], labels, hints.touched),
+            bags=None
+            if bags is None
+            else BagReport(bags, labels, table.ids, int(model.n_clusters), by_cluster),
         )
 
     @property
@@ -125,6 +144,7 @@ class Report:
                 "cannot_groups": len(self.hints.cannot_groups),
                 "triplets": len(self.hints.triplets),
                 "labels": int((self.hints.label_codes >= 0).sum()),
+                "bags": len(self.hints.bags or ()),
                 "rows": int(self.hints.touched.sum()),
             },
             "kept": {
@@ -137,6 +157,7 @@ class Report:
                 "broken_groups": kept.n_broken_must_groups + kept.n_broken_cannot_groups,
                 "strayed": [self.table.ids[row] for row in self.strayed],
             },
+            "bags": None if self.bags is None else self.bags.as_dict(),
             "scores": {rows: None if found is None else asdict(found) for rows, found in self.scores.items()},
         }
 
@@ -154,9 +175,10 @@ class Report:
         largest = max(self.sizes)
         for c, size in enumerate(self.sizes):
             bar = "█" * round(_BAR * size / largest)
-            name = f"  {self.classes[c]}" if c < len(self.classes) else ""
+            name = f"  {self.classes[c] or '(no class)'}" if c < len(self.classes) else ""
             lines.append(f"{'sizes' if c == 0 else '':<12}{c:>3}  {size:>7,}  {bar}".rstrip() + name)
-        return [*lines, *self._kept_lines(), *self._score_lines()]
+        bags = [] if self.bags is None else self.bags.lines()
+        return [*lines, *self._kept_lines(), *bags, *self._score_lines()]
 
     def _hint_words(self) -> str:
         if not self.hints:

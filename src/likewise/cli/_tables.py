@@ -60,18 +60,22 @@ class Columns:
         ``--drop``: columns to leave out.
     truth : str or None
         ``--truth``: the column of true classes, which is never a feature.
+    bag : str or None
+        ``--bag-column``: the column of bags, which is never a feature.
     """
 
     id: str | None = None
     features: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     truth: str | None = None
+    bag: str | None = None
 
     def check(self, raw: Raw) -> None:
         """Make sure that every column named is there, and that none is named for two ends."""
         said = {
             "--id": (self.id,) if self.id is not None else (),
             "--truth": (self.truth,) if self.truth is not None else (),
+            "--bag-column": (self.bag,) if self.bag is not None else (),
             "--drop": self.drop,
             "--features": self.features or (),
         }
@@ -108,7 +112,7 @@ def table_of(raw: Raw, columns: Columns) -> Table:
     """Take ids, features and kept columns out of a table."""
     columns.check(raw)
     ids = ids_of(raw, columns.id)
-    others = {columns.id, columns.truth, *columns.drop}
+    others = {columns.id, columns.truth, columns.bag, *columns.drop}
     names = columns.features or tuple(name for name in raw.names if name not in others)
     if not names:
         raise FileFormatError(f"{raw.path} has no column left to cluster by; drop fewer of them.")
@@ -118,8 +122,8 @@ def table_of(raw: Raw, columns: Columns) -> Table:
             f"Use it as the ids with --id '{stray[0]}', or leave it out with --drop '{stray[0]}'."
         )
     X = _features(raw, names)
-    kept = {} if columns.truth is None else {columns.truth: texts_of(raw, columns.truth)}
-    dropped = tuple(name for name in raw.names if name not in {*names, columns.id})
+    kept = {name: texts_of(raw, name) for name in (columns.truth, columns.bag) if name is not None}
+    dropped = tuple(name for name in raw.names if name not in {*names, columns.id, columns.bag})
     return Table(ids, X, names, dropped, kept)
 
 

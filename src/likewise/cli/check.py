@@ -25,6 +25,11 @@ SHOWN = 10
     type=click.IntRange(min=1),
     help="Also check that so many may do, and how far the links tell more than k-means.",
 )
+@click.option(
+    "--bag-column",
+    metavar="COLUMN",
+    help="The column of DATA that names bags; HINTS is then a table bag,labels.",
+)
 @table_options
 @click.option("--truth", metavar="COLUMN", help="A column of true classes: no feature.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
@@ -32,6 +37,7 @@ def command(
     hints: str,
     data: str,
     clusters: int | None,
+    bag_column: str | None,
     id_column: str | None,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
@@ -51,19 +57,25 @@ def command(
     Examples:
       likewise check hints.csv data.csv
       likewise check hints.csv data.csv --id name -k 3 --json
+      likewise check bags.csv rows.csv --bag-column bag
     """
     check_inputs(hints, data)
+    from likewise.cli._bags import label_words, read_bag_hints, size_words
     from likewise.cli._conflicts import link_conflicts, triplet_conflicts
     from likewise.cli._raw import read_raw
-    from likewise.cli._tables import ids_of, table_of
+    from likewise.cli._tables import ids_of, table_of, texts_of
     from likewise.exceptions import FileFormatError
 
-    columns = columns_of(id_column, features, drop, truth)
+    columns = columns_of(id_column, features, drop, truth, bag_column)
     with gathered_warnings() as notes:
         raw = read_raw(data, header=not no_header, encoding=encoding)
         columns.check(raw)
         ids = ids_of(raw, id_column)
-        said = read_all_hints([hints], ids, encoding=hints_encoding, id_column=id_column, path=raw.path)
+        if bag_column is None:
+            said = read_all_hints([hints], ids, encoding=hints_encoding, id_column=id_column, path=raw.path)
+        else:
+            bags = texts_of(raw, bag_column)
+            said = read_bag_hints(hints, bags, encoding=hints_encoding, column=bag_column)
         X = None
         no_coherence = None
         try:
@@ -80,6 +92,7 @@ def command(
             {
                 **dataclasses.asdict(found),
                 "conflicts": [dataclasses.asdict(conflict) for conflict in links],
+                "bags": None if said.bags is None else label_words(said.bags),
                 "triplet_conflicts": [dataclasses.asdict(conflict) for conflict in triplets],
                 "ok": not (links or triplets or too_few),
                 "notes": notes,
@@ -87,6 +100,9 @@ def command(
         )
     else:
         click.echo(str(found))
+        if said.bags is not None:
+            click.echo(f"            {size_words(said.bags)}")
+            _tell_labels(label_words(said.bags))
         _tell(links, triplets)
         for note in notes:
             console().print(f"note: {note}", style="yellow")
@@ -106,6 +122,18 @@ def _without_hints(X: Any, n_clusters: int | None) -> Any:
     from sklearn.cluster import KMeans
 
     return KMeans(n_clusters, n_init=5, random_state=0).fit_predict(X)
+
+
+def _tell_labels(words: dict[str, Any]) -> None:
+    if not words["labelled"]:
+        return
+    click.echo(
+        f"bag labels  {words['classes']} class(es), {words['labels_a_bag']:.1f} a bag on average; "
+        f"{words['bags_with_one_label']} bag(s) with one label; {words['label_sets']} different sets"
+    )
+    if once := words["in_one_bag_only"]:
+        more = f" and {len(once) - SHOWN} more" if len(once) > SHOWN else ""
+        click.echo(f"            in one bag only: {', '.join(once[:SHOWN])}{more}")
 
 
 def _tell(links: list[Conflict], triplets: list[TripletConflict]) -> None:

@@ -82,6 +82,14 @@ def _list(names: Any) -> str:
     return ", ".join(names)
 
 
+def _no_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(
+            "likewise choose takes no bags: it holds out links, triplets and labels of rows, and a bag says "
+            "nothing of any one row. Compare methods with likewise cluster --bags and --truth, or say links."
+        )
+
+
 @click.command("choose", cls=Command)
 @click.argument("data", type=click.Path(allow_dash=True))
 @click.argument("hints", type=click.Path(), nargs=-1, required=True)
@@ -117,6 +125,8 @@ def _list(names: Any) -> str:
 @click.option(
     "--as-links", is_flag=True, help="Say hints as links to methods that do not use them as they are."
 )
+@click.option("--bags", hidden=True, expose_value=False, callback=_no_bags)
+@click.option("--bag-column", hidden=True, expose_value=False, callback=_no_bags)
 @table_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
 @click.option(

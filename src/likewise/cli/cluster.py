@@ -37,6 +37,15 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".svg", ".pdf")
 
 
+def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    match = re.fullmatch(r"\s*([1-9]\d*)\s*[x×,]\s*([1-9]\d*)\s*", value.lower())
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not understood; wanted height and width, such as 8x8.")
+    return int(match[1]), int(match[2])
+
+
 @click.command("cluster", cls=Command)
 @click.argument("data", type=click.Path(allow_dash=True))
 @click.option("-k", "--clusters", type=click.IntRange(min=1), required=True, help="The number of clusters.")
@@ -49,7 +58,7 @@ PICTURES = (".png", ".svg", ".pdf")
     default=DEFAULT,
     show_default=True,
     help="How to cluster. The two with constrained and seeded in their names use labels, discriminative uses "
-    "links and triplets, sss-vad triplets, k-means no hints, the others links.",
+    "links and triplets, sss-vad triplets, bag-spectral bags, k-means no hints, the others links.",
 )
 @click.option("--metric", type=click.Choice(["full", "diagonal"]), help="What kind of metric is learned.")
 @click.option("--per-cluster", is_flag=True, help="Learn a metric for each cluster.")
@@ -61,9 +70,30 @@ PICTURES = (".png", ".svg", ".pdf")
 @click.option(
     "--tau", type=click.FloatRange(min=0), help="How far the discriminative method keeps clusters clear."
 )
+@click.option(
+    "--affinity",
+    type=click.Choice(["local", "rbf", "neighbors"]),
+    help="How spectral methods tell rows alike: by local distances, by one distance, or by neighbours.",
+)
+@click.option(
+    "--neighbors",
+    type=click.IntRange(min=1),
+    help="Join each row to so many others; by default all pairs up to a few thousand rows.",
+)
+@click.option("--alpha", type=click.FloatRange(min=0), help="How much bags count for bag-spectral.")
+@click.option(
+    "--variant",
+    type=click.Choice(["propagated", "labelled", "exact", "printed"]),
+    help="How bag-spectral reads bags.",
+)
+@click.option("--drop-cannot", is_flag=True, help="Leave out cannot-links, which spectral-reg does not use.")
 @click.option("--n-init", type=click.IntRange(min=1), help="Starts, of which the best counts.")
 @click.option("--max-iter", type=click.IntRange(min=1), help="The most iterations of one start.")
 @click.option("--as-links", is_flag=True, help="Turn labels, triplets and bags into links first.")
+@click.option("--bags", type=click.Path(), help="A table of what bags hold: bag,labels, such as r1,wren;owl.")
+@click.option(
+    "--bag-column", metavar="COLUMN", help="The column of DATA that names bags.  [default: bag, with --bags]"
+)
 @table_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
 @click.option("--truth", metavar="COLUMN", help="A column of true classes: no feature, but scored against.")
@@ -75,6 +105,13 @@ PICTURES = (".png", ".svg", ".pdf")
 )
 @click.option("--out", type=click.Path(allow_dash=True), help="Where labels go: .csv, .parquet, .jsonl or -.")
 @click.option("--plot", type=click.Path(), help="Draw clusters and links: .png, .svg or .pdf.")
+@click.option(
+    "--image-shape",
+    callback=_shape,
+    metavar="HxW",
+    help="With --plot for bag-spectral: draw rows as images, such as 8x8.",
+)
+@click.option("--bag-report", type=click.Path(), help="What became of each bag: .csv, .parquet or .jsonl.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
 def command(
@@ -86,9 +123,16 @@ def command(
     per_cluster: bool,
     covariance: str | None,
     tau: float | None,
+    affinity: str | None,
+    neighbors: int | None,
+    alpha: float | None,
+    variant: str | None,
+    drop_cannot: bool,
     n_init: int | None,
     max_iter: int | None,
     as_links: bool,
+    bags: str | None,
+    bag_column: str | None,
     id_column: str | None,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
@@ -100,14 +144,16 @@ def command(
     seed: int,
     out: str | None,
     plot: str | None,
+    image_shape: tuple[int, int] | None,
+    bag_report: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Cluster a table of rows, following hints.
 
     DATA is a CSV, Parquet or .npy file, or - for stdin. A CSV file has a header; all its columns must be
-    numbers but for those that --id and --truth name. Labels are written as id,cluster to --out, or to stdout;
-    a summary goes to stderr. The same command gives the same labels.
+    numbers but for those that --id, --truth and --bag-column name. Labels are written as id,cluster to
+    --out, or to stdout; a summary goes to stderr. The same command gives the same labels.
 
     \b
     Examples:
@@ -115,12 +161,19 @@ def command(
       likewise cluster data.csv -k 3 --id name --drop notes --standardize --plot clusters.png
       likewise cluster data.csv -k 3 --hints known.csv --method seeded-k-means --json
       likewise cluster data.csv -k 3 --hints hints.csv --method gm-pr --covariance diag
+      likewise cluster rows.csv -k 5 --method bag-spectral --bags bags.csv --bag-column bag --plot bags.png
     """
-    if method == "k-means" and hints:
-        raise click.UsageError("--method k-means takes no hints; leave --hints out or choose another method.")
+    if method == "k-means" and (hints or bags):
+        raise click.UsageError(
+            "--method k-means takes no hints; leave --hints and --bags out or choose another method."
+        )
+    if image_shape is not None and (plot is None or method != "bag-spectral"):
+        raise click.UsageError("--image-shape is for --plot with --method bag-spectral.")
+    if bags is not None and bag_column is None:
+        bag_column = "bag"
     if as_json and out == STDOUT:
         raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
-    _check_files(data, hints, out, plot)
+    _check_files(data, (*hints, *([bags] if bags else [])), {"--out": out, "--bag-report": bag_report}, plot)
     options = options_of(
         method,
         n_init=n_init,
@@ -129,38 +182,53 @@ def command(
         per_cluster=per_cluster or None,
         covariance_type=covariance,
         tau=tau,
+        affinity=affinity,
+        n_neighbors=neighbors,
+        alpha=alpha,
+        variant=variant,
+        cannot="drop" if drop_cannot else None,
     )
 
+    from likewise.cli._bags import read_bag_hints
     from likewise.cli._report import Report, labels_table
     from likewise.cli._tables import read_table, standardized
     from likewise.cli._write import csv_text, write_table
 
     with gathered_warnings() as notes, progress(4, quiet=quiet) as step, Outputs() as outputs:
         step("reading")
-        columns = columns_of(id_column, features, drop, truth)
+        columns = columns_of(id_column, features, drop, truth, bag_column)
         table = read_table(data, columns, header=not no_header, encoding=encoding)
         if clusters > len(table.ids):
             raise FileFormatError(f"{clusters} clusters were asked of {len(table.ids)} row(s).")
         said = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
-        used = said.to_links() if as_links else said
-        check_honoured(method, used.kinds)
+        if bag_column is not None:
+            cells = table.kept[bag_column]
+            said |= read_bag_hints(bags, cells, encoding=hints_encoding, column=bag_column)
+        if bag_report is not None and said.bags is None:
+            raise click.UsageError("--bag-report wants bags; name their column with --bag-column.")
+        used = _used(said, method, clusters, as_links, options)
         step("clustering")
         X = standardized(table.X) if standardize else table.X
         model = estimator_of(method, clusters, seed, options)
         contradiction = _fit(model, X, used, table.ids, method)
-        report = Report.of(method, model, table, used, truth)
+        report = Report.of(method, model, table, used, truth, said.bags)
         labels = labels_table(table.ids, report.labels)
         if plot is not None:
             step("drawing")
-            picture = _picture(X, report)
+            picture = _picture(X, report, model, image_shape)
             outputs.add(plot, picture.save)
+        if bag_report is not None:
+            assert report.bags is not None
+            by_bag = report.bags.columns()
+            outputs.add(bag_report, lambda part: write_table(part, by_bag))
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, labels))
         step("writing")
     notes += [*contradiction, *_id_like(table.feature_names), *(_unsaid(said) if as_links else [])]
-    wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
+    wrote = [path for path in (out, plot, bag_report) if path is not None and path != STDOUT]
     if as_json:
-        asked = {"data": data, "hint_files": list(hints), "seed": seed, "standardize": standardize, **options}
+        asked = {"data": data, "hint_files": list(hints), "bag_file": bags, "seed": seed}
+        asked |= {"standardize": standardize, **options}
         listed = [dict(zip(labels, row, strict=True)) for row in zip(*labels.values(), strict=True)]
         in_document = {"labels": listed if out is None else None}
         print_json({**report.as_dict(), **asked, **in_document, "wrote": wrote, "notes": notes})
@@ -170,19 +238,38 @@ def command(
         _tell(report, notes, wrote)
 
 
-def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str | None) -> None:
+def _check_files(data: str, hints: tuple[str, ...], tables: dict[str, str | None], plot: str | None) -> None:
     """Find out now, not after the clustering, that something cannot be read or written."""
     from likewise._optional import require
     from likewise.cli._write import ENDINGS, check_writer
 
     check_inputs(data, *hints)
-    check_distinct({"--out": out, "--plot": plot}, [data, *hints])
-    if out is not None and out != STDOUT:
-        check_output(out, ENDINGS, "--out")
-        check_writer(out)
+    check_distinct({**tables, "--plot": plot}, [data, *hints])
+    for option, path in tables.items():
+        if path is not None and path != STDOUT:
+            check_output(path, ENDINGS, option)
+            check_writer(path)
     if plot is not None:
         check_output(plot, PICTURES, "--plot")
         require("matplotlib", extra="plot")
+
+
+def _used(
+    said: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
+) -> Supervision:
+    """Return the hints that the method is given, or refuse those that it does not use."""
+    if not as_links:
+        check_honoured(method, said.kinds)
+        return said
+    if METHODS[method].says_links:
+        options["as_links"] = True
+        return said
+    links = said.only("links", "triplets", "labels").to_links()
+    if (bags := said.bags) is not None:
+        n_classes = len({label for labels in bags.labels for label in labels or ()})
+        links |= said.only("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
+    check_honoured(method, links.kinds)
+    return links
 
 
 def _fit(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> list[str]:
@@ -212,10 +299,17 @@ def _fit(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> li
         try:
             model.fit(X, supervision=hints)
         except SupervisionError as error:
-            raise type(error)(with_ids(str(error), ids)) from error
+            raise type(error)(with_ids(_for_methods(str(error)), ids)) from error
     if not conflicts:
         return []
     return [f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}Not all can be kept."]
+
+
+def _for_methods(text: str) -> str:
+    """Let a message of an estimator speak of methods and options."""
+    names = {method.home.partition(":")[2]: f"--method {name}" for name, method in METHODS.items()}
+    text = re.sub(r"\b\w+\b", lambda word: names.get(word[0], word[0]), text)
+    return text.replace("cannot='drop'", "--drop-cannot")
 
 
 def _unsaid(said: Supervision) -> list[str]:
@@ -225,10 +319,15 @@ def _unsaid(said: Supervision) -> list[str]:
 
 
 def _id_like(names: tuple[str, ...]) -> list[str]:
-    """Say so if a feature looks like a column of ids."""
-    words = [name for name in names if name.casefold() in ("id", "index", "key", "row")]
+    """Say so if a feature looks like a column of ids or of bags."""
+    options = {
+        **dict.fromkeys(("id", "index", "key", "row"), ("rows", "--id")),
+        "bag": ("bags", "--bag-column"),
+    }
+    found = [(name, *options[name.casefold()]) for name in names if name.casefold() in options]
     return [
-        f"the column {name!r} is taken as a feature. If it names rows, pass --id {name}." for name in words
+        f"the column {name!r} is taken as a feature. If it names {what}, pass {option} {name}."
+        for name, what, option in found
     ]
 
 
@@ -249,11 +348,15 @@ def _more(n_conflicts: int) -> str:
     return f"There are {n_conflicts - 1} more such; likewise check lists them. " if n_conflicts > 1 else ""
 
 
-def _picture(X: Any, report: Report) -> Any:
-    from likewise.plotting import ClusterDisplay
+def _picture(X: Any, report: Report, model: Any, image_shape: tuple[int, int] | None) -> Any:
+    from likewise.plotting import BagDisplay, ClusterDisplay
 
     title = f"{report.method}, {report.n_clusters} clusters"
     names = report.table.feature_names
+    if any(name is not None for name in getattr(model, "class_of_cluster_", ())):
+        rows = X if image_shape is None else report.table.X  # an image is what it was before scaling
+        shape = {"image_shape": image_shape, "feature_names": names, "title": title}
+        return BagDisplay.from_estimator(model, rows, report.hints, **shape)
     return ClusterDisplay.from_predictions(
         X, report.labels, supervision=report.hints, feature_names=names, title=title
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._output import STDOUT, Command, Outputs, check_output, console, print_json
+from likewise.cli._output import STDOUT, Command, Outputs, check_distinct, check_output, console, print_json
 from likewise.exceptions import LikewiseError
 
 if TYPE_CHECKING:
@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 @click.option(
     "--out", type=click.Path(allow_dash=True), help="Write the data set: .csv, .parquet, or - for stdout."
 )
+@click.option(
+    "--bags",
+    type=click.Path(),
+    help="Write what the bags of the data set hold: .csv or .parquet; with --out.",
+)
 @click.option("--folder", type=click.Path(), help="Read it from this folder; by default LIKEWISE_DATA says.")
 @click.option("--json", "as_json", is_flag=True, help="Print the catalogue, or NAME's entry, as JSON.")
-def command(name: str | None, out: str | None, folder: str | None, as_json: bool) -> None:
+def command(name: str | None, out: str | None, bags: str | None, folder: str | None, as_json: bool) -> None:
     """List the known data sets, or write one to a file.
 
     Without NAME the catalogue is printed; with NAME, what is known of that data set. With --out it is looked
@@ -32,7 +37,10 @@ def command(name: str | None, out: str | None, folder: str | None, as_json: bool
       likewise datasets
       likewise datasets iris --out iris.csv
       likewise cluster iris.csv -k 3 --id id --truth label
+      likewise datasets letter_carroll --out rows.csv --bags bags.csv
     """
+    if bags is not None and (out is None or out == STDOUT):
+        raise click.UsageError("--bags goes with --out FILE, which holds the rows.")
     if name is None and (out or folder):
         raise click.UsageError("--out and --folder want the NAME of a data set.")
     if out is not None and as_json:
@@ -42,7 +50,7 @@ def command(name: str | None, out: str | None, folder: str | None, as_json: bool
 
     if out is not None:
         assert name is not None
-        _write(name, out, folder)
+        _write(name, out, bags, folder)
     elif as_json:
         entries = [find(name)] if name is not None else list(catalogue().values())
         document: dict[str, Any] = {"datasets": [dataclasses.asdict(entry) for entry in entries]}
@@ -51,21 +59,31 @@ def command(name: str | None, out: str | None, folder: str | None, as_json: bool
         click.echo(describe(name))
 
 
-def _write(name: str, out: str, folder: str | None) -> None:
+def _write(name: str, out: str, bags: str | None, folder: str | None) -> None:
     from likewise.cli._write import check_writer, csv_text, write_table
     from likewise.datasets import load
 
     if out != STDOUT:
         check_output(out, (".csv", ".parquet"), "--out")
         check_writer(out)
+    if bags is not None:
+        check_output(bags, (".csv", ".parquet"), "--bags")
+        check_writer(bags)
+        check_distinct({"--out": out, "--bags": bags}, [])
     data = load(name, folder=folder)
     columns = columns_of_dataset(data)
+    held = None if bags is None else columns_of_bags(data)
     if out == STDOUT:
         click.echo(csv_text(columns), nl=False)
         return
     with Outputs() as outputs:
         outputs.add(out, lambda part: write_table(part, columns))
-    console().print(f"{data!r}\nwrote {out}")
+        if bags is not None and held is not None:
+            outputs.add(bags, lambda part: write_table(part, held))
+    wrote = out if bags is None else f"{out} and {bags}"
+    console().print(f"{data!r}\nwrote {wrote}")
+    if bags is None and data.bags is not None:
+        console().print("note: its rows are in bags; --bags FILE writes what these hold.", style="yellow")
 
 
 def columns_of_dataset(data: Dataset) -> dict[str, list[Any]]:
@@ -95,6 +113,20 @@ def columns_of_dataset(data: Dataset) -> dict[str, list[Any]]:
     words = data.target_names or tuple(map(str, classes.tolist()))
     columns["label"] = [words[code] for code in codes.tolist()]
     return columns
+
+
+def columns_of_bags(data: Dataset) -> dict[str, list[Any]]:
+    """Return what the bags of a data set hold as columns: bag, and labels in the words of its classes."""
+    import numpy as np
+
+    if data.bag_labels is None or data.y is None:
+        raise LikewiseError(f"{data.name} has no bags; leave --bags out.")
+    classes = np.unique(data.y).tolist()
+    words = dict(zip(classes, data.target_names or tuple(map(str, classes)), strict=True))
+    told = {
+        bag: [words.get(label, str(label)) for label in labels] for bag, labels in data.bag_labels.items()
+    }
+    return {"bag": list(told), "labels": [";".join(labels) for labels in told.values()]}
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise.datasets._entry import Origin
+from likewise.exceptions import SupervisionError
+
+if TYPE_CHECKING:
+    from likewise.supervision import Supervision
 
 Label = str | int
 
@@ -66,6 +70,38 @@ class Dataset:
     split: npt.NDArray[np.str_] | None = None
     views: npt.NDArray[np.str_] | None = None
     ids: npt.NDArray[np.str_] | None = None
+
+    def supervision(self, labelled: float = 1.0, *, random_state: Any = None) -> Supervision:
+        """Return what is known of the rows besides their features, as hints: the bags and their labels.
+
+        Parameters
+        ----------
+        labelled : float, default=1.0
+            The share of the bags that keep their labels; see
+            :func:`likewise.supervision.sample_bag_labels`.
+        random_state : int, RandomState or None
+            The seed of that choice.
+
+        Examples
+        --------
+        >>> data = Dataset(
+        ...     name="birds", origin="folder", citation="", licence="", bags=np.array([1, 1, 2]),
+        ...     bag_labels={1: ("wren", "owl"), 2: ("owl",)},
+        ... )
+        >>> data.supervision()
+        Supervision(3 rows: 2 bag(s), 2 of them labelled)
+        >>> data.supervision(labelled=0.5, random_state=0)
+        Supervision(3 rows: 2 bag(s), 1 of them labelled)
+        """
+        from likewise.supervision import Supervision, sample_bag_labels
+
+        if self.bags is None:
+            raise SupervisionError(
+                f"{self.name} has no bags, so there is nothing to take hints from. Draw some from its "
+                "classes with likewise.supervision.sample_links(data.y, n), or sample_triplets."
+            )
+        hints = Supervision.from_bags(self.bags, self.bag_labels)
+        return hints if labelled == 1 else sample_bag_labels(hints, labelled, random_state=random_state)
 
     def __repr__(self) -> str:
         parts = []

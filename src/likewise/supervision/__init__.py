@@ -1,12 +1,14 @@
 """What people told us: the row-aligned bundle, what follows from it, and its files."""
 
+from likewise.supervision._bag_labels import read_bag_labels
+from likewise.supervision._bag_tables import BagData, read_bags, write_bags
 from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, Relation
 from likewise.supervision._convert import bags_to_links, labels_to_links, triplets_to_links
 from likewise.supervision._diagnosis import Diagnosis
 from likewise.supervision._groups import Groups
 from likewise.supervision._ids import RowIds
-from likewise.supervision._sample import sample_links, sample_triplets
+from likewise.supervision._sample import sample_bag_labels, sample_links, sample_triplets
 from likewise.supervision._supervision import KINDS, Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 from likewise.supervision.io import read_hints, write_hints
@@ -14,6 +16,7 @@ from likewise.supervision.io import read_hints, write_hints
 __all__ = [
     "KINDS",
     "TRIPLET_ANSWERS",
+    "BagData",
     "Bags",
     "Closure",
     "Diagnosis",
@@ -23,9 +26,13 @@ __all__ = [
     "Supervision",
     "bags_to_links",
     "labels_to_links",
+    "read_bag_labels",
+    "read_bags",
     "read_hints",
+    "sample_bag_labels",
     "sample_links",
     "sample_triplets",
     "triplets_to_links",
+    "write_bags",
     "write_hints",
 ]

@@ -34,10 +34,7 @@ class Bags(ReadOnly):
         names = set(members.classes)
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise SupervisionError(
-                f"bag_labels speaks of bag {unknown[0]!r}, but no row is in it. "
-                "Check that the names are of the same type on both sides."
-            )
+            raise SupervisionError(_no_rows(unknown[0], members.classes))
         labels: list[LabelSet | None] = []
         for name in members.classes:
             value = given.get(name)
@@ -99,3 +96,25 @@ class Bags(ReadOnly):
         """Say what is inside in a few words."""
         known = sum(labels is not None for labels in self.labels)
         return f"{len(self)} bag(s), {known} of them labelled"
+
+
+def _no_rows(name: Hashable, known: tuple[Hashable, ...]) -> str:
+    """Say that a bag has no rows, and whether the same name is there with another type."""
+    said = f"bag_labels speaks of bag {name!r}, but no row is in it."
+    alike = next((other for other in known if _written(other) == _written(name)), None)
+    if alike is None:
+        return f"{said} Take it out of bag_labels, or check the bags of the rows."
+    return (
+        f"{said} There are rows in bag {alike!r}, of type {type(alike).__name__} where bag_labels has "
+        f"{type(name).__name__}. Name bags by the same type on both sides."
+    )
+
+
+def _written(name: Hashable) -> str:
+    """Return a name in one form, whether it is text, a whole number or one with a decimal point."""
+    text = str(name).strip()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return repr(number)

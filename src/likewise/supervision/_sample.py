@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import SupervisionError
+from likewise.supervision._bags import Bags
 from likewise.supervision._labels import Labels
 from likewise.supervision._rows import IntArray, check_rows, selected_rows
 from likewise.supervision._supervision import Supervision
@@ -144,6 +145,46 @@ def sample_triplets(
     answers = np.where(wrong, (answers + shift) % len(TRIPLET_ANSWERS), answers)
     words = np.array(TRIPLET_ANSWERS)[answers].tolist()
     return Supervision.from_triplets(pool.n_samples, pool.rows[places], words)
+
+
+def sample_bag_labels(hints: Supervision, share: float, *, random_state: Any = None) -> Supervision:
+    """Keep the labels of some of the bags and forget those of the others, as if nobody had said them.
+
+    Of m labelled bags, ``round(share * m)`` keep their labels, each choice of so many equally likely. With
+    one seed a larger share keeps what a smaller one keeps, so that a study adds labels as the share grows.
+    Rows stay in their bags, and other hints stay as they are.
+
+    Parameters
+    ----------
+    hints : Supervision
+        Hints with bags.
+    share : float
+        The share of the labelled bags that stay labelled, from 0 to 1.
+    random_state : int, RandomState instance or None, default=None
+        The seed.
+
+    Returns
+    -------
+    Supervision
+        Hints for the same rows.
+
+    Examples
+    --------
+    >>> from likewise.supervision import Supervision, sample_bag_labels
+    >>> hints = Supervision.from_bags([0, 0, 1, 2, 3], {b: ["wren", "owl"] for b in range(4)})
+    >>> sample_bag_labels(hints, 0.5, random_state=0)
+    Supervision(5 rows: 4 bag(s), 2 of them labelled)
+    """
+    if isinstance(share, bool) or not isinstance(share, numbers.Real) or not 0 <= share <= 1:
+        raise ValueError(f"share is the share of bags that keep their labels, from 0 to 1; got {share!r}.")
+    rng = _generator(random_state)
+    if (bags := hints.bags) is None:
+        raise SupervisionError(f"there are no bags to keep labels of: {hints!r}. Make them with from_bags.")
+    labelled = [b for b, labels in enumerate(bags.labels) if labels is not None]
+    kept = {labelled[place] for place in rng.permutation(len(labelled))[: round(share * len(labelled))]}
+    labels = tuple(said if b in kept else None for b, said in enumerate(bags.labels))
+    others = hints.only(hints.kinds - {"bags"})
+    return others | Supervision(hints.n_samples, {"bags": Bags(bags.codes, bags.names, labels)})
 
 
 class _Pool:

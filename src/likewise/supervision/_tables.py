@@ -48,6 +48,8 @@ def layout_of(header: Sequence[str], path: str) -> str:
     known = "; ".join(",".join(needed) for needed, _ in LAYOUTS.values())
     sep = next((sep for sep in (";", "\t") if len(header) == 1 and sep in header[0]), None)
     tip = f" The cells seem to be separated by {sep!r}; wanted commas." if sep else ""
+    if {"bag", "labels"} <= set(header):
+        tip = " A table of what bags hold belongs to a table of rows in bags: see read_bags."
     raise FileFormatError(f"{where}; wanted a first row with one of these: {known}.{tip}")
 
 

@@ -171,7 +171,7 @@ def read_hints(
     Supervision(3 rows: 1 must, 1 cannot)
     """
     row_ids = RowIds.of(ids)
-    kind = _format(path, format)
+    kind = format_of(path, format)
     problems = Problems(os.fspath(path), ", row " if kind == "parquet" else ":")
     data = Path(path).read_bytes()
     if not data.strip():
@@ -229,21 +229,21 @@ def write_hints(
     True
     """
     row_ids = RowIds.of(ids)
-    kind = _format(path, format)
+    kind = format_of(path, format)
     records = list(records_of(hints, row_ids))
     if kind == "jsonl":
         objects = list(json_objects(records))
         first = {"kind": IDS, **_Written.now(row_ids, content, len(objects)).as_dict()}
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [first, *objects])
-        _replace(path, lambda part: part.write_bytes(text.encode("utf-8")))
+        put_in_place(path, lambda part: part.write_bytes(text.encode("utf-8")))
         return
     written = _Written.now(row_ids, content, len(records), table_types(records)).as_dict()
     if kind == "parquet":
-        _replace(path, lambda part: _write_parquet(part, records, written))
+        put_in_place(path, lambda part: _write_parquet(part, records, written))
         return
     first_line = "; ".join([_MARK, *(f"{key}={value}" for key, value in written.items())])
     lines = [first_line, csv_line(FIELDS), *(csv_line(table_cells(record)) for record in records)]
-    _replace(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
+    put_in_place(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
 
 
 class _Counted:
@@ -258,7 +258,8 @@ class _Counted:
             yield record
 
 
-def _format(path: str | os.PathLike[str], format: str | None) -> str:
+def format_of(path: str | os.PathLike[str], format: str | None) -> str:
+    """Return the format that was asked for, or that the end of the name tells."""
     if format is None:
         format = _SUFFIXES.get(Path(path).suffix.lower())
         if format is None:
@@ -326,18 +327,28 @@ def _read_jsonl(text: str, problems: Problems) -> _Read:
 
 
 def _read_parquet(data: bytes, problems: Problems) -> _Read:
+    names, rows, metadata = parquet_rows(data, problems.path)
+    try:
+        said = json.loads(metadata.get(_METADATA, "null"))
+    except ValueError as error:
+        raise FileFormatError(f"{problems.path} cannot be read as Parquet: {error}.") from error
+    written = _Written.of(said, problems.path) if said else None
+    return written, table_records(names, rows, written.types if written else {}, problems)
+
+
+def parquet_rows(
+    data: bytes, path: str
+) -> tuple[list[str], Iterator[tuple[int, tuple[Any, ...]]], dict[bytes, bytes]]:
+    """Return the names of the columns, the rows numbered from 1, and the metadata; a gap is an empty text."""
     parquet = require("pyarrow.parquet", extra="scale")
     pyarrow = require("pyarrow", extra="scale")
     try:
         table = parquet.ParquetFile(pyarrow.BufferReader(data)).read()
-        said = json.loads((table.schema.metadata or {}).get(_METADATA, "null"))
         columns = [["" if v is None or v != v else v for v in column.to_pylist()] for column in table.columns]
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise FileFormatError(f"{problems.path} cannot be read as Parquet: {error}.") from error
-    written = _Written.of(said, problems.path) if said else None
+        raise FileFormatError(f"{path} cannot be read as Parquet: {error}.") from error
     rows = enumerate(zip(*columns, strict=True), start=1)
-    types = written.types if written else {}
-    return written, table_records(table.column_names, rows, types, problems)
+    return list(map(str, table.column_names)), rows, table.schema.metadata or {}
 
 
 def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -> None:
@@ -352,7 +363,7 @@ def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -
     parquet.write_table(table, path)
 
 
-def _replace(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
+def put_in_place(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
     """Let `write` make a file beside `path`, then put it there in one step."""
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")

@@ -1,0 +1,268 @@
+"""Bags on the command line: reading what they hold, and what a clustering made of each of them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.cli._options import for_options
+from likewise.exceptions import FileFormatError
+from likewise.supervision import Bags, RowIds, Supervision, read_bag_labels
+
+SHOWN = 10
+PARTED_BY = ";"
+IntArray = npt.NDArray[np.int64]
+
+
+def read_bag_hints(
+    path: str | None, bags: tuple[str | None, ...], *, encoding: str, column: str
+) -> Supervision:
+    """Read what each bag holds, for rows whose bags stand in a column; errors speak of options."""
+    if all(bag is None for bag in bags):
+        raise FileFormatError(
+            f"--bag-column: all cells of the column {column!r} are empty; no row is in a bag."
+        )
+    if path is None:
+        return Supervision.from_bags(bags)
+    try:
+        return read_bag_labels(path, bags, encoding=encoding)
+    except FileFormatError as error:
+        text = for_options(str(error)).replace("read it with read_hints", "give it as --hints")
+        if "no row is in it" in text:
+            text += f"\nThe bags of the rows are the cells of the column {column!r}."
+        raise FileFormatError(text) from error
+    except ValueError as error:
+        if "format=" not in str(error):
+            raise
+        raise FileFormatError(f"{path!r} does not say its format; wanted .csv or .parquet.") from error
+
+
+@dataclass(frozen=True, eq=False)
+class BagReport:
+    """What a clustering made of each bag.
+
+    Attributes
+    ----------
+    bags : Bags
+        The bag of each row, and what each bag holds.
+    labels : ndarray of shape (n_samples,)
+        The cluster of each row.
+    ids : RowIds
+        The id of each row.
+    n_clusters : int
+        The number of clusters.
+    classes : tuple
+        The class that each cluster stands for, None for none; empty if the method does not say.
+    """
+
+    bags: Bags
+    labels: IntArray
+    ids: RowIds
+    n_clusters: int
+    classes: tuple[Hashable | None, ...] = ()
+
+    @cached_property
+    def profile(self) -> IntArray:
+        """The number of rows of each bag in each cluster, shape (n_bags, n_clusters)."""
+        counts = np.zeros((len(self.bags), self.n_clusters), dtype=np.int64)
+        rows = np.flatnonzero(self.bags.codes >= 0)
+        np.add.at(counts, (self.bags.codes[rows], self.labels[rows]), 1)
+        return counts
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The bags in the order of their first rows."""
+        codes = self.bags.codes
+        order: list[int] = codes[np.sort(np.unique(codes, return_index=True)[1])].tolist()
+        return [b for b in order if b >= 0]
+
+    @cached_property
+    def strangers(self) -> list[list[int]]:
+        """The rows of each bag whose cluster stands for a class that the bag does not hold."""
+        found: list[list[int]] = [[] for _ in self.bags.names]
+        if self.classes:
+            for row in np.flatnonzero(self.bags.codes >= 0).tolist():
+                said, name = self.bags.labels[self.bags.codes[row]], self.classes[self.labels[row]]
+                if said is not None and name is not None and name not in said:
+                    found[self.bags.codes[row]].append(row)
+        return found
+
+    @cached_property
+    def missing(self) -> list[list[Hashable]]:
+        """The labels of each bag that none of its rows carries: no row is in a cluster of that class."""
+        found: list[list[Hashable]] = []
+        for said, counts in zip(self.bags.labels, self.profile, strict=True):
+            there = {self.classes[c] for c in np.flatnonzero(counts).tolist()} if self.classes else set()
+            found.append(sorted((said or frozenset()) - there, key=_by_number) if self.classes else [])
+        return found
+
+    @property
+    def unclaimed(self) -> list[str]:
+        """The labels that no cluster stands for."""
+        said = {label for labels in self.bags.labels for label in labels or ()}
+        return sorted(map(str, said - set(self.classes)), key=_by_number) if self.classes else []
+
+    @property
+    def n_rows(self) -> tuple[int, int]:
+        """The rows in a cluster whose class their bag holds, and all rows of labelled bags: two numbers."""
+        n = int(self.bags.rows.size)
+        nameless = {c for c, name in enumerate(self.classes) if name is None}
+        lost = sum(int(label) in nameless for label in self.labels[self.bags.rows])
+        return n - lost - sum(map(len, self.strangers)), n
+
+    @property
+    def n_labels(self) -> tuple[int, int]:
+        """The labels of bags that some row of the bag carries, and all of them: two numbers."""
+        n = sum(len(said or ()) for said in self.bags.labels)
+        return n - sum(map(len, self.missing)), n
+
+    def doubtful(self) -> list[int]:
+        """Return the bags with strangers or missing labels, those with the most of them first."""
+        doubt = [len(s) + len(m) for s, m in zip(self.strangers, self.missing, strict=True)]
+        sizes = self.profile.sum(axis=1)
+        return sorted((b for b, n in enumerate(doubt) if n), key=lambda b: (-doubt[b], -int(sizes[b]), b))
+
+    # ------------------------------------------------------------------ as values
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one record a bag, in the order of the data, with plain values."""
+        names, labels = self.bags.names, self.bags.labels
+        return [
+            {
+                "bag": str(names[b]),
+                "rows": int(self.profile[b].sum()),
+                "labels": None if (said := labels[b]) is None else sorted(map(str, said), key=_by_number),
+                "missing": list(map(str, self.missing[b])),
+                "strangers": [self.ids[row] for row in self.strangers[b]],
+                "clusters": {
+                    str(c): int(self.profile[b, c]) for c in np.flatnonzero(self.profile[b]).tolist()
+                },
+            }
+            for b in self.order
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "bags": len(self.bags),
+            "labelled": sum(said is not None for said in self.bags.labels),
+            "classes": [None if name is None else str(name) for name in self.classes],
+            "unclaimed": self.unclaimed,
+            "rows_in_a_class_of_their_bag": list(self.n_rows) if self.classes else None,
+            "labels_carried": list(self.n_labels) if self.classes else None,
+            "report": self.rows(),
+        }
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the report as a table: one row a bag, one column a cluster, named by number and class."""
+        rows = self.rows()
+        table: dict[str, list[Any]] = {
+            "bag": [row["bag"] for row in rows],
+            "rows": [row["rows"] for row in rows],
+        }
+        for name in ("labels", "missing", "strangers"):
+            table[name] = [PARTED_BY.join(row[name] or ()) for row in rows]
+        counts = self.profile[self.order]
+        for c in range(self.n_clusters):
+            stands_for = self.classes[c] if self.classes else None
+            title = f"cluster {c}" if stands_for is None else f"cluster {c}: {stands_for}"
+            table[title] = counts[:, c].tolist()
+        return table
+
+    # ------------------------------------------------------------------ to read
+
+    def lines(self) -> list[str]:
+        """Return the summary, line by line."""
+        known = sum(said is not None for said in self.bags.labels)
+        labelled = "all" if known == len(self.bags) else f"{known:,} of them"
+        lines = [f"bags        {len(self.bags):,}, {labelled} labelled; {size_words(self.bags)}"]
+        if not self.classes:
+            return lines
+        for (found, n), what in (
+            (self.n_rows, "rows in a cluster whose class their bag holds"),
+            (self.n_labels, "labels of bags carried by a row of the bag"),
+        ):
+            lines += [f"            {found:,} of {n:,} {what} ({found / n:.0%})"] if n else []
+        if self.unclaimed:
+            lines.append(f"            no cluster stands for {_some(self.unclaimed)}")
+        return [*lines, *self._doubtful_lines()]
+
+    def _doubtful_lines(self) -> list[str]:
+        worst = self.doubtful()
+        if not worst:
+            return []
+        cells = [("bag", "rows", "holds", "not found", "found besides")]
+        for b in worst[:SHOWN]:
+            besides = Counter(str(self.classes[self.labels[row]]) for row in self.strangers[b])
+            cells.append(
+                (
+                    str(self.bags.names[b]),
+                    str(self.profile[b].sum()),
+                    PARTED_BY.join(sorted(map(str, self.bags.labels[b] or ()), key=_by_number)),
+                    PARTED_BY.join(map(str, self.missing[b])),
+                    ", ".join(f"{name} ({n})" if n > 1 else name for name, n in besides.most_common()),
+                )
+            )
+        widths = [min(max(len(row[c]) for row in cells), 30) for c in range(5)]
+        lines = []
+        for place, row in enumerate(cells):
+            parts = [
+                _cut(cell, width).rjust(width) if c == 1 else _cut(cell, width).ljust(width)
+                for c, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append(f"{'doubtful' if place == 0 else '':<12}{'  '.join(parts)}".rstrip())
+        if len(worst) > SHOWN:
+            lines.append(f"            and {len(worst) - SHOWN} more; --bag-report and --json have all bags")
+        return lines
+
+
+def size_words(bags: Bags) -> str:
+    """Say how large bags are.
+
+    >>> size_words(Bags.of(["r1", "r1", "r2", None]))
+    '1 to 2 rows each; 1 row in no bag'
+    """
+    sizes = np.bincount(bags.codes[bags.codes >= 0], minlength=len(bags))
+    low, high = int(sizes.min()), int(sizes.max())
+    each = f"{low} to {high} rows each" if low < high else f"{low} row{'' if low == 1 else 's'} each"
+    outside = int((bags.codes < 0).sum())
+    words = f"; {outside:,} row{'' if outside == 1 else 's'} in no bag" if outside else ""
+    return f"{each}{words}"
+
+
+def label_words(bags: Bags) -> dict[str, Any]:
+    """Say how many labels the bags hold, and which of them occur but once."""
+    said = [labels for labels in bags.labels if labels is not None]
+    counts = Counter(str(label) for labels in said for label in labels)
+    return {
+        "bags": len(bags),
+        "labelled": len(said),
+        "rows_in_no_bag": int((bags.codes < 0).sum()),
+        "classes": len(counts),
+        "labels_a_bag": sum(counts.values()) / len(said) if said else None,
+        "bags_with_one_label": sum(len(labels) == 1 for labels in said),
+        "label_sets": len(set(said)),
+        "in_one_bag_only": sorted(label for label, n in counts.items() if n == 1),
+    }
+
+
+def _by_number(label: Any) -> tuple[float, str]:
+    """Sort 9 before 10, and words after numbers."""
+    text = str(label)
+    return (float(text) if text.isdecimal() else math.inf, text)
+
+
+def _some(words: list[str]) -> str:
+    more = len(words) - SHOWN
+    return ", ".join(words[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

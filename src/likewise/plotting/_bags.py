@@ -1,0 +1,397 @@
+"""A picture of a clustering made from bags: a map of the rows, and a row of examples for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.exceptions import SupervisionError
+from likewise.plotting._clusters import BROKEN, MARKERS, NOISE, PALETTE
+from likewise.plotting._examples import (
+    DEVIATIONS,
+    HIGH,
+    clusters_by_class,
+    draw_image,
+    draw_profile,
+    standardized,
+    typical_rows,
+)
+from likewise.plotting._figure import Saved, clear_sides, new_figure
+from likewise.plotting._projection import project
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+QUIET = "#666666"
+_MAP = 5.2  # the width of the map in inches
+_CELL = 0.62  # inches from one example to the next
+_SHOWN = 6  # so many classes without a cluster are named
+
+
+class BagDisplay(Saved):
+    """Clusters and the classes that they stand for: a map, and a row of examples for each class.
+
+    Make one with :meth:`from_estimator` or :meth:`from_predictions`. Left, the rows in the plane, coloured by
+    the class of their cluster. Right, for each class, the rows nearest the middle of its clusters, as images
+    or as profiles of their standardised features, each with the name of its bag below. A row whose bag is not
+    said to hold the class is marked red: it was put there against what was told.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+    labels : ndarray of shape (n_samples,)
+        The cluster of each row.
+    class_of_cluster : sequence
+        The class that each cluster stands for; None for a cluster that stands for none.
+    space : ndarray of shape (n_samples, n_dimensions)
+        Where rows are near one another.
+    supervision : Supervision or None
+        The hints; their bags give names to the examples.
+    image_shape : (int, int) or None
+        Height and width of a row drawn as an image.
+    feature_names : sequence of str or None
+        Names for the axes of the map, where there are two features.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure; None before :meth:`plot`.
+    axes_ : tuple of two matplotlib Axes
+        The map and the examples.
+    points_ : dict of class to PathCollection
+        The points of each class on the map, the class with the most rows first; those of clusters that stand
+        for no class are under None.
+    examples_ : dict of class to ndarray
+        The rows that stand for each class that is shown.
+    against_ : dict of class to list of int
+        Those of them whose bag is not said to hold the class.
+    n_left_out_ : int
+        The number of classes that were left out for want of space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import Supervision
+    >>> from likewise.plotting import BagDisplay
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]])
+    >>> hints = Supervision.from_bags(["r1", "r1", "r1", "r2"], {"r1": ["wren", "owl"], "r2": ["wren"]})
+    >>> display = BagDisplay.from_predictions(X, [0, 0, 1, 1], ["wren", "owl"], supervision=hints)
+    >>> {name: rows.tolist() for name, rows in display.examples_.items()}
+    {'owl': [2, 3], 'wren': [0, 1]}
+    >>> display.against_
+    {'owl': [3], 'wren': []}
+    >>> display.save("bags.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        labels: IntArray,
+        class_of_cluster: Sequence[Any],
+        *,
+        space: FloatArray,
+        supervision: Any = None,
+        image_shape: tuple[int, int] | None = None,
+        feature_names: Any = None,
+    ) -> None:
+        self.X = X
+        self.labels = labels
+        self.class_of_cluster = class_of_cluster
+        self.space = space
+        self.supervision = supervision
+        self.image_shape = image_shape
+        self.feature_names = feature_names
+        self.figure_: Any = None
+        self.axes_: tuple[Any, ...] = ()
+        self.points_: dict[Hashable, Any] = {}
+        self.examples_: dict[Hashable, IntArray] = {}
+        self.against_: dict[Hashable, list[int]] = {}
+        self.n_left_out_ = 0
+
+    # ------------------------------------------------------------------ making
+
+    @classmethod
+    def from_predictions(
+        cls,
+        X: Any,
+        labels: Any,
+        class_of_cluster: Sequence[Any],
+        *,
+        supervision: Any = None,
+        space: Any = None,
+        image_shape: tuple[int, int] | None = None,
+        n_examples: int = 8,
+        max_classes: int = 16,
+        max_points: int = 5000,
+        feature_names: Any = None,
+        title: str | None = None,
+        axes: Any = None,
+    ) -> BagDisplay:
+        """Draw rows, their clusters, and examples of the classes that these stand for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows. On the map two features are drawn as they are, more by two principal components.
+        labels : array-like of shape (n_samples,)
+            The cluster of each row, from 0.
+        class_of_cluster : sequence of length n_clusters
+            The class that each cluster stands for, None for none. Several clusters may stand for one class.
+        supervision : Supervision, optional
+            Hints with bags, about the same rows.
+        space : array-like of shape (n_samples, n_dimensions), optional
+            Where rows are near one another, such as a spectral embedding; by default the standardised
+            features.
+        image_shape : (int, int), optional
+            Draw rows as grey images of this height and width.
+        n_examples : int, default=8
+            How many examples of each class to draw, at most.
+        max_classes : int, default=16
+            How many classes to show examples of, at most: those with the most rows.
+        max_points : int, default=5000
+            Draw no more rows on the map than this, by lot with a fixed seed.
+        feature_names : sequence of str, optional
+            Names for the axes of the map, where there are two features.
+        title : str, optional
+            The title of the map; below it stands what was left out, if anything was.
+        axes : sequence of two matplotlib Axes, optional
+            Where to draw. By default a figure of its own is made, which needs no screen.
+
+        Returns
+        -------
+        BagDisplay
+            What was drawn; see its attributes.
+        """
+        rows, found = np.asarray(X, dtype=np.float64), np.asarray(labels)
+        _check(rows, found, class_of_cluster, supervision, image_shape)
+        if min(n_examples, max_classes) < 1 or max_points < 2:
+            raise ValueError(
+                "n_examples and max_classes must be at least 1 and max_points 2, got "
+                f"{n_examples}, {max_classes} and {max_points}."
+            )
+        near = standardized(rows) if space is None else np.asarray(space, dtype=np.float64)
+        if near.ndim != 2 or len(near) != len(rows) or not np.isfinite(near).all():
+            raise ValueError(
+                f"space must hold finite numbers, a row for each of the {len(rows)} rows; got {near.shape}."
+            )
+        display = cls(
+            rows,
+            found.astype(np.int64),
+            tuple(class_of_cluster),
+            space=near,
+            supervision=supervision,
+            image_shape=image_shape,
+            feature_names=feature_names,
+        )
+        return display.plot(
+            n_examples=n_examples, max_classes=max_classes, max_points=max_points, title=title, axes=axes
+        )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, supervision: Any = None, **options: Any) -> BagDisplay:
+        """Draw what a fitted estimator made of rows in bags.
+
+        Parameters
+        ----------
+        estimator : fitted clusterer
+            With `labels_` and `class_of_cluster_`, such as
+            :class:`likewise.spectral.BagSpectralClustering`; examples are near in its `embedding_`.
+        X : array-like of shape (n_samples, n_features)
+            The rows that it was fitted to.
+        supervision : Supervision, optional
+            The hints that it was given.
+        **options
+            Passed to :meth:`from_predictions`.
+
+        Returns
+        -------
+        BagDisplay
+            What was drawn.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator)
+        classes = getattr(estimator, "class_of_cluster_", None)
+        if classes is None:
+            raise TypeError(
+                f"{type(estimator).__name__} does not say which class a cluster stands for; draw it with "
+                "ClusterDisplay, or pass class_of_cluster to BagDisplay.from_predictions."
+            )
+        options.setdefault("space", getattr(estimator, "embedding_", None))
+        return cls.from_predictions(X, estimator.labels_, classes, supervision=supervision, **options)
+
+    # ------------------------------------------------------------------ drawing
+
+    def plot(
+        self,
+        *,
+        n_examples: int = 8,
+        max_classes: int = 16,
+        max_points: int = 5000,
+        title: str | None = None,
+        axes: Any = None,
+    ) -> BagDisplay:
+        """Draw on two `axes`, or on a figure of its own; see :meth:`from_predictions`."""
+        clusters = clusters_by_class(self.class_of_cluster, self.labels)
+        shown = list(clusters)[:max_classes]
+        self.n_left_out_ = len(clusters) - len(shown)
+        if axes is None:
+            wide, high = n_examples * _CELL + 1.6, max(len(shown), 1) * _CELL + 0.9
+            figure = new_figure(_MAP + wide, max(4.6, high))
+            axes = figure.subplots(1, 2, gridspec_kw={"width_ratios": [_MAP, wide]})
+            axes[0].set_box_aspect(float(np.clip(high / _MAP, 0.9, 1.6)))
+            axes[0].set_anchor("N")
+        self.axes_ = tuple(axes)
+        if len(self.axes_) != 2:
+            raise ValueError(f"two axes are wanted, a map and examples; got {len(self.axes_)}.")
+        self.figure_ = self.axes_[0].figure
+        looks = {
+            name: (PALETTE[number % len(PALETTE)], MARKERS[number // len(PALETTE) % len(MARKERS)])
+            for number, name in enumerate(clusters)
+        }
+        self._draw_map(clusters, looks, max_points, title)
+        self.examples_ = {
+            name: typical_rows(self.space, self.labels, clusters[name], n_examples) for name in shown
+        }
+        self.against_ = {name: self._against(name, rows.tolist()) for name, rows in self.examples_.items()}
+        self._draw_examples(clusters, looks, n_examples)
+        return self
+
+    def _draw_map(
+        self, clusters: dict[Hashable, list[int]], looks: dict[Any, Any], max_points: int, title: str | None
+    ) -> None:
+        ax, n = self.axes_[0], len(self.X)
+        rows = np.sort(np.random.RandomState(0).permutation(n)[:max_points])
+        plane = project(self.X, self.feature_names)
+        size = float(np.clip(9000 / len(rows), 6, 36))
+        self.points_ = {}
+        none = [c for c, name in enumerate(self.class_of_cluster) if name is None]
+        for name, members in [*clusters.items(), (None, none)]:
+            of_class = rows[np.isin(self.labels[rows], members)]
+            if not of_class.size:
+                continue
+            colour, marker = looks.get(name, (NOISE, "o"))
+            self.points_[name] = ax.scatter(
+                *plane.points[of_class].T,
+                s=size,
+                c=colour,
+                marker=marker,
+                edgecolors="white",
+                linewidths=0.4,
+                label="no class" if name is None else str(name),
+                zorder=2 if name is not None else 1,
+            )
+        notes = [title or ""]
+        notes += [f"{len(rows):,} of {n:,} rows drawn"] if len(rows) < n else []
+        grey = int(np.isin(self.labels, none).sum())
+        notes += [f"grey: in clusters of no class ({grey:,})"] if grey else []
+        ax.set_title("\n".join(note for note in notes if note))
+        ax.set_xlabel(plane.axes[0])
+        ax.set_ylabel(plane.axes[1])
+        if not plane.axes[1]:
+            ax.set_yticks([])
+        clear_sides(ax)
+
+    def _draw_examples(
+        self, clusters: dict[Hashable, list[int]], looks: dict[Any, Any], n_examples: int
+    ) -> None:
+        ax = self.axes_[1]
+        values = self.X if self.image_shape is not None else np.clip(standardized(self.X) / DEVIATIONS, -1, 1)
+        limits = float(self.X.min()), float(self.X.max())
+        bags = None if self.supervision is None else self.supervision.bags
+        names = []
+        for line, (name, rows) in enumerate(self.examples_.items()):
+            colour, marker = looks[name]
+            n_rows = int(np.isin(self.labels, clusters[name]).sum())
+            names.append(f"{_short(str(name), 16)}\n{n_rows:,} row{'' if n_rows == 1 else 's'}")
+            ax.scatter([-0.22], [line + HIGH / 2], s=42, c=colour, marker=marker, clip_on=False)
+            for place, row in enumerate(rows.tolist()):
+                against = row in self.against_[name]
+                if self.image_shape is not None:
+                    draw_image(
+                        ax, values[row].reshape(self.image_shape), limits, (place, line), colour, against
+                    )
+                else:
+                    draw_profile(ax, values[row], (place, line), colour, against)
+                if bags is not None and bags.codes[row] >= 0:
+                    text = _short(str(bags.names[bags.codes[row]]), 9)
+                    at = place + 0.5, line + HIGH + 0.03
+                    how = {"ha": "center", "va": "top", "fontsize": 6.5, "clip_on": False}
+                    ax.text(*at, text, color=BROKEN if against else QUIET, **how)
+        ax.set_aspect("equal", adjustable="box", anchor="NW")
+        ax.set_xlim(-0.45, n_examples)
+        ax.set_ylim(max(len(self.examples_), 1), 0)
+        ax.set_xticks([])
+        ax.set_yticks([line + HIGH / 2 for line in range(len(names))], names, fontsize="small")
+        ax.tick_params(length=0)
+        for side in ax.spines.values():
+            side.set_visible(False)
+        ax.set_title("\n".join(self._notes()), fontsize="medium")
+        ax.set_xlabel(self._caption(bags is not None), color=QUIET, fontsize="x-small", loc="left")
+
+    def _against(self, name: Hashable, rows: list[int]) -> list[int]:
+        bags = None if self.supervision is None else self.supervision.bags
+        if bags is None:
+            return []
+        said = [bags.labels[code] if code >= 0 else None for code in bags.codes[rows].tolist()]
+        return [
+            row for row, labels in zip(rows, said, strict=True) if labels is not None and name not in labels
+        ]
+
+    def _notes(self) -> list[str]:
+        """Say what the grid shows, and what it does not."""
+        notes = ["examples of each class" if self.examples_ else "no cluster stands for a class"]
+        if self.n_left_out_:
+            n = len(self.examples_) + self.n_left_out_
+            notes = [f"examples of the {len(self.examples_)} largest of {n} classes"]
+        bags = None if self.supervision is None else self.supervision.bags
+        said = set() if bags is None else {label for labels in bags.labels for label in labels or ()}
+        missing = sorted(map(str, said - set(self.class_of_cluster)))
+        if missing:
+            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+            notes.append(f"no cluster stands for {', '.join(missing[:_SHOWN])}{more}")
+        return notes
+
+    def _caption(self, named: bool) -> str:
+        if not self.examples_:
+            return ""
+        parts = (
+            []
+            if self.image_shape is not None
+            else [f"a bar for each feature, up to {DEVIATIONS:g} deviations from its mean"]
+        )
+        parts += ["below each, its bag"] if named else []
+        parts += ["red: the bag is not said to hold the class"] if any(self.against_.values()) else []
+        return "; ".join(parts)
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _check(rows: Any, labels: Any, classes: Any, supervision: Any, image_shape: Any) -> None:
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(f"X must have shape (n_samples, n_features), got {rows.shape}.")
+    if not np.isfinite(rows).all():
+        raise ValueError("X holds values that are not finite; fill or drop them first.")
+    if labels.shape != (len(rows),) or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels must be {len(rows)} integers, one a row; got {labels.dtype} of {labels.shape}."
+        )
+    if labels.min() < 0 or labels.max() >= len(classes):
+        raise ValueError(
+            f"class_of_cluster speaks of {len(classes)} clusters, but labels run from {labels.min()} to "
+            f"{labels.max()}."
+        )
+    if supervision is not None and supervision.n_samples != len(rows):
+        raise SupervisionError(f"the hints speak of {supervision.n_samples} rows, but X has {len(rows)}.")
+    if image_shape is not None:
+        shape = tuple(image_shape)
+        if len(shape) != 2 or min(shape) < 1 or shape[0] * shape[1] != rows.shape[1]:
+            raise ValueError(
+                f"image_shape must be a height and a width whose product is the {rows.shape[1]} features of "
+                f"a row; got {image_shape!r}."
+            )

@@ -1,0 +1,17 @@
+"""The spectral family: rows embedded by the eigenvectors of a graph that hints reshape, then clustered."""
+
+from __future__ import annotations
+
+from likewise.spectral._bags import BagSpectralClustering
+from likewise.spectral._flexible import FlexibleSpectralClustering
+from likewise.spectral._kernel_kmeans import ConstrainedKernelKMeans
+from likewise.spectral._learning import SpectralLearning
+from likewise.spectral._regularized import RegularizedSpectralClustering
+
+__all__ = [
+    "BagSpectralClustering",
+    "ConstrainedKernelKMeans",
+    "FlexibleSpectralClustering",
+    "RegularizedSpectralClustering",
+    "SpectralLearning",
+]

@@ -1,0 +1,257 @@
+"""Similarity graphs: how alike the rows are, for all pairs or for near neighbours alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.metrics import euclidean_distances
+from sklearn.neighbors import NearestNeighbors
+
+from likewise._optional import require
+from likewise.base import warn_caller
+from likewise.exceptions import MissingDependencyError
+
+Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
+Search = Literal["auto", "exact", "approximate"]
+
+# The neighbour whose distance is a row's own scale (Zelnik-Manor & Perona 2004 recommend the seventh).
+LOCAL_NEIGHBOR = 7
+# From here on a graph of all pairs (N^2 numbers) is not made unless asked for.
+DENSE_ROWS = 4_000
+# And from here on near neighbours are searched for approximately, where the package for it is there.
+EXACT_ROWS = 20_000
+NEIGHBORS = 30
+_FEW_FOUND = 0.9  # an approximate search that finds a smaller share of the true neighbours is told about
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a graph is made of rows; see the parameters of the estimators."""
+
+    affinity: Affinity = "local"
+    n_neighbors: int | None | Literal["auto"] = "auto"
+    scale: float | Literal["median", "mean"] = "median"
+    search: Search = "auto"
+
+    def neighbors_for(self, n_samples: int) -> int | None:
+        """Return how many neighbours of a row are kept, None for all rows."""
+        if self.n_neighbors != "auto":
+            return None if self.n_neighbors is None else min(self.n_neighbors, n_samples - 1)
+        sparse = self.affinity == "neighbors" or n_samples > DENSE_ROWS
+        return min(NEIGHBORS, n_samples - 1) if sparse else None
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """How alike the rows are.
+
+    Attributes
+    ----------
+    weights : ndarray or csr_array of shape (n_samples, n_samples)
+        Symmetric, none negative, zeros on the diagonal: a row's likeness to itself says nothing.
+    degrees : ndarray of shape (n_samples,)
+        The sums of the rows; 1 where a row is like no other, so that it can be divided by.
+    scales : ndarray of shape (n_samples,)
+        The distance that counts as near around each row; a single number repeated unless local.
+    """
+
+    weights: Any
+    degrees: np.ndarray
+    scales: np.ndarray
+
+    @classmethod
+    def of(cls, weights: Any, scales: np.ndarray | None = None, added: Any = 0.0) -> Graph:
+        """Measure the degrees of symmetric weights; `added` is what each row has besides them."""
+        degrees = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel() + added
+        alone = degrees <= 0
+        if scales is None:
+            scales = np.ones(len(degrees))
+        return cls(weights, np.where(alone, 1.0, degrees), scales)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return len(self.degrees)
+
+
+# ---------------------------------------------------------------------- making
+
+
+def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Graph:
+    """Make the graph of the rows of X.
+
+    ``local``: exp(-d(p, q)^2 / (2 s_p s_q)), with s_p the distance of row p to its seventh neighbour. ``rbf``:
+    the same with one scale for all, the median or the mean distance unless it is given. ``neighbors``: 1 where
+    each of two rows is a near neighbour of the other, one half where one is. With a number of neighbours the
+    first two are kept where one row is among the most alike to the other, and are 0 elsewhere.
+    """
+    n_neighbors = recipe.neighbors_for(len(X))
+    if n_neighbors is None:
+        return _of_all_pairs(X, recipe)
+    distances, neighbors = near_rows(
+        X, _candidates(recipe, n_neighbors, len(X) - 1), recipe.search, random_state
+    )
+    scales = _scales(distances, recipe, len(X))
+    values = _alike(distances, scales, scales, neighbors, recipe)
+    values, neighbors = _most_alike(values, neighbors, n_neighbors)
+    rows, columns, values = np.repeat(np.arange(len(X)), n_neighbors), neighbors.ravel(), values.ravel()
+    if recipe.affinity == "neighbors":
+        values = values / 2
+    half = csr_array((values, (rows, columns)), shape=(len(X), len(X)))
+    # What is near from one side alone is kept whole, so that no row loses a neighbour.
+    weights = half + half.T if recipe.affinity == "neighbors" else half.maximum(half.T)
+    return Graph.of(csr_array(weights), scales)
+
+
+def given_graph(given: Any) -> Graph:
+    """Take a symmetric matrix of similarities, none negative; its diagonal is left aside."""
+    if issparse(given):
+        weights = csr_array(given, dtype=np.float64, copy=True)
+        weights.setdiag(0.0)
+        weights.eliminate_zeros()
+        weights.sum_duplicates()
+    else:
+        weights = np.array(given, dtype=np.float64)
+        np.fill_diagonal(weights, 0.0)
+    return Graph.of(weights)
+
+
+def _candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:
+    """Return how many near rows to look at, to find the ones most alike.
+
+    With scales of their own, rows in sparse places have wide ones, and the nearest rows need not be the most
+    alike. Choosing among three times as many takes crowded rows out of everybody's neighbourhood.
+    """
+    return min(max(3 * n_neighbors, LOCAL_NEIGHBOR) if recipe.affinity == "local" else n_neighbors, most)
+
+
+def _alike(
+    distances: np.ndarray, own: np.ndarray, scales: np.ndarray, neighbors: np.ndarray, recipe: Recipe
+) -> np.ndarray:
+    """Return how alike rows with scales `own` are to their neighbours; 1 for mere neighbours."""
+    if recipe.affinity == "neighbors":
+        return np.ones(distances.shape)
+    alike: np.ndarray = np.exp(-(distances**2) / (2 * own[:, None] * scales[neighbors]))
+    return alike
+
+
+def _most_alike(values: np.ndarray, neighbors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(-values, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(neighbors, order, axis=1)
+
+
+def _of_all_pairs(X: np.ndarray, recipe: Recipe) -> Graph:
+    squared = euclidean_distances(X.astype(np.float64, copy=False), squared=True)
+    np.fill_diagonal(squared, 0.0)
+    if recipe.affinity == "local":
+        t = min(LOCAL_NEIGHBOR, len(X) - 1)
+        near = np.sqrt(np.partition(squared, t, axis=1)[:, [t]])
+    else:
+        above = squared[np.triu_indices(len(X), 1)] if len(X) <= 1000 else _some_distances(squared)
+        near = np.sqrt(above)[None]
+    scales = _scales(near, recipe, len(X))
+    squared /= -2.0 * scales[:, None]
+    squared /= scales
+    weights = np.exp(squared, out=squared)
+    np.fill_diagonal(weights, 0.0)
+    return Graph.of(weights, scales)
+
+
+def _some_distances(squared: np.ndarray) -> np.ndarray:
+    """Return the squared distances of a fixed lot of pairs, which is enough for their median or mean."""
+    rng = np.random.RandomState(0)
+    i, j = rng.randint(len(squared), size=(2, 500_000))
+    found: np.ndarray = squared[i, j][i != j]
+    return found
+
+
+def _scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np.ndarray:
+    """Return the scale of each row from distances to its neighbours (for one common scale, any distances)."""
+    if recipe.affinity == "local":
+        scales = distances[:, min(LOCAL_NEIGHBOR, distances.shape[1]) - 1]
+    elif isinstance(recipe.scale, str):
+        positive = distances[distances > 0]
+        common = np.median(positive) if recipe.scale == "median" else positive.mean()
+        scales = np.full(n_samples, common if positive.size else 1.0)
+    else:
+        scales = np.full(n_samples, float(recipe.scale))
+    # Seven duplicates of a row make its scale 0; a thousandth of the usual one still tells them from others.
+    usual = np.median(scales[scales > 0]) if (scales > 0).any() else 1.0
+    floored: np.ndarray = np.maximum(scales, 1e-3 * usual)
+    return floored
+
+
+# ---------------------------------------------------------------------- near neighbours
+
+
+def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distances and numbers of the k nearest other rows of each row, nearest first."""
+    if search == "exact" or (search == "auto" and len(X) <= EXACT_ROWS):
+        return _exact(X, k)
+    try:
+        package = require("pynndescent", extra="scale")
+    except MissingDependencyError:
+        if search == "approximate":
+            raise
+        return _exact(X, k)  # slower, and no worse
+    found = package.NNDescent(X, n_neighbors=k + 1, random_state=random_state, compressed=False)
+    neighbors, distances = found.neighbor_graph
+    distances, neighbors = _without_self(np.asarray(distances, dtype=np.float64), neighbors.astype(np.int64))
+    share = _share_found(X, neighbors)
+    if share < _FEW_FOUND:
+        warn_caller(
+            f"the approximate search found {share:.0%} of the true neighbours of a sample of rows; the data "
+            "may have too many dimensions for it. neighbor_search='exact' finds all, slowly.",
+            UserWarning,
+        )
+    return distances, neighbors
+
+
+def _exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()  # without X, a row is not its own neighbour
+    return found[0].astype(np.float64), found[1]
+
+
+def _without_self(distances: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Take each row out of its own neighbours, or the farthest one where it is not among them."""
+    own = neighbors == np.arange(len(neighbors))[:, None]
+    own[~own.any(axis=1), -1] = True
+    shape = (len(neighbors), neighbors.shape[1] - 1)
+    return distances[~own].reshape(shape), neighbors[~own].reshape(shape)
+
+
+def _share_found(X: np.ndarray, neighbors: np.ndarray, n_rows: int = 100) -> float:
+    rows = np.linspace(0, len(X) - 1, min(n_rows, len(X)), dtype=np.int64)
+    distances = euclidean_distances(X[rows], X)
+    distances[np.arange(len(rows)), rows] = np.inf
+    farthest = np.partition(distances, neighbors.shape[1] - 1, axis=1)[:, neighbors.shape[1] - 1]
+    found = np.take_along_axis(distances, neighbors[rows], axis=1) <= farthest[:, None] * (1 + 1e-6)
+    return float(found.mean())
+
+
+# ---------------------------------------------------------------------- new rows
+
+
+def similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe: Recipe) -> Any:
+    """Return how alike each new row is to each row of the graph, by the same recipe.
+
+    A new row's own scale is its distance to its seventh neighbour among the rows of the graph.
+    """
+    n_neighbors = recipe.neighbors_for(len(X))
+    every = len(X) if n_neighbors is None else n_neighbors
+    wanted = max(_candidates(recipe, every, len(X)), min(LOCAL_NEIGHBOR, len(X)))
+    distances, neighbors = NearestNeighbors(n_neighbors=wanted).fit(X).kneighbors(X_new)
+    if recipe.affinity == "local":
+        # A duplicate of a row of the graph stands at distance 0 and is passed over, as the row itself was.
+        t = np.minimum(LOCAL_NEIGHBOR - 1 + (distances[:, 0] == 0), wanted - 1)
+        own = np.maximum(distances[np.arange(len(X_new)), t], graph.scales.min())
+    else:
+        own = np.full(len(X_new), graph.scales[0])
+    values, neighbors = _most_alike(
+        _alike(distances, own, graph.scales, neighbors, recipe), neighbors, min(every, wanted)
+    )
+    starts = np.arange(len(X_new) + 1) * values.shape[1]
+    return csr_array((values.ravel(), neighbors.ravel(), starts), shape=(len(X_new), len(X)))

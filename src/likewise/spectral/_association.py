@@ -1,0 +1,224 @@
+"""Weighted kernel k-means over a graph with links: batch steps of a shifted kernel, and single moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from likewise.spectral._operator import LowRank, SpectralOperator
+
+
+@dataclass(frozen=True, eq=False)
+class Association:
+    r"""The sum over clusters of :math:`x_c^\top A x_c / m^\top x_c`, which is to be made large.
+
+    :math:`x_c` marks the rows of cluster c, m are the rows' masses, and A is a graph, plus one column of ones
+    for each group of linked rows, plus a diagonal.
+
+    Attributes
+    ----------
+    near : ndarray or csr_array of shape (n, n)
+        The graph, symmetric.
+    columns : csc_array of shape (n, n_groups)
+    strengths : ndarray of shape (n_groups,)
+        What each column's outer product is multiplied by.
+    added : ndarray of shape (n,)
+        The diagonal.
+    mass : ndarray of shape (n,)
+        Positive.
+    """
+
+    near: Any
+    columns: csc_array
+    strengths: np.ndarray
+    added: np.ndarray
+    mass: np.ndarray
+
+    def product(self, block: np.ndarray) -> np.ndarray:
+        """Return A times a block of columns."""
+        found: np.ndarray = self.near @ block + self.added[:, None] * block
+        if len(self.strengths):
+            found += self.columns @ (self.strengths[:, None] * (self.columns.T @ block))
+        return found
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """The diagonal of A."""
+        squares = csr_array(self.columns.power(2)) @ self.strengths if len(self.strengths) else 0.0
+        found: np.ndarray = np.asarray(self.near.diagonal()) + self.added + squares
+        return found
+
+    @cached_property
+    def _by_row(self) -> csr_array:
+        return csr_array(self.columns)
+
+    def joined(self, component: np.ndarray) -> Association:
+        """Return the same sum over units, each of them several rows that move together."""
+        n, n_units = len(component), int(component.max()) + 1
+        of = csr_array((np.ones(n), component, np.arange(n + 1)), shape=(n, n_units))
+        near = of.T @ self.near @ of
+        return Association(
+            csr_array(near) if issparse(near) else np.asarray(near),
+            csc_array(of.T @ self.columns),
+            self.strengths,
+            np.bincount(component, weights=self.added, minlength=n_units),
+            np.bincount(component, weights=self.mass, minlength=n_units),
+        )
+
+    def lowest(self, rng: Any) -> float:
+        """Return a lower bound of the eigenvalues of A with rows and columns over the roots of the masses."""
+        operator = SpectralOperator(self.near, self.mass**-0.5, diagonal=self.added, terms=self._terms())
+        n = len(self.mass)
+        if n <= 200:
+            return float(eigh(operator.toarray(), eigvals_only=True, subset_by_index=(0, 0))[0])
+        try:
+            values, vectors = eigsh(
+                operator, 1, which="SA", tol=1e-2, v0=rng.standard_normal(n), maxiter=50 * n
+            )
+        except ArpackNoConvergence:  # the rows' sums of sizes bound every eigenvalue, if widely
+            sizes = abs(self.near).sum(axis=1) + abs(self.added)
+            sizes = sizes + abs(self.columns) @ (np.abs(self.strengths) * abs(self.columns).sum(axis=0))
+            return -float((sizes / self.mass).max())
+        residual = operator @ vectors[:, 0] - values[0] * vectors[:, 0]
+        return float(values[0] - np.linalg.norm(residual))
+
+    def _terms(self) -> list[Any]:
+        return [LowRank(self._by_row, self.strengths)] if len(self.strengths) else []
+
+    # ------------------------------------------------------------------ climbing
+
+    def batch(self, labels: np.ndarray, sums: Sums, shift: float) -> np.ndarray:
+        """Return labels with all rows moved at once to the nearest mean in the space of the kernel, shifted.
+
+        The kernel is ``shift / m`` on the diagonal plus ``A[i, j] / (m_i m_j)``. Where it is positive
+        definite the value never falls (Dhillon, Guan & Kulis 2007). No cluster is left empty.
+        """
+        near = sums.nearness(sums.linked, self.mass, shift)
+        rows = np.arange(len(labels))
+        near[rows, labels] += 2.0 * shift / sums.mass[labels]
+        best = near.argmax(axis=1)
+        here = near[rows, labels]
+        moved = np.where(near[rows, best] > here + 1e-12 * np.abs(here), best, labels)
+        for c in np.flatnonzero((np.bincount(moved, minlength=len(sums.sizes)) == 0) & (sums.sizes > 0)):
+            left = np.flatnonzero(labels == c)
+            # The row that wants away least stays, which only makes the step shorter.
+            moved[left[near[left, c].argmax()]] = c
+        return moved
+
+    def climb(self, labels: np.ndarray, sums: Sums) -> int:
+        """Move single rows while that raises the value; write labels and sums; return how many moved."""
+        least = 1e-10 * (float(np.abs(sums.shares).sum()) + 1e-300)
+        gains = sums.gains(self, np.arange(len(labels)), labels).max(axis=1)
+        candidates = np.flatnonzero(gains > least)
+        n_moves = 0
+        for i in candidates[np.argsort(-gains[candidates], kind="stable")]:
+            here = labels[i]
+            if sums.sizes[here] == 1:
+                continue
+            gain = sums.gains(self, np.array([i]), labels[i : i + 1])[0]
+            there = int(gain.argmax())
+            if gain[there] > least:
+                self._move(sums, int(i), int(here), there)
+                labels[i] = there
+                n_moves += 1
+        return n_moves
+
+    def _move(self, sums: Sums, i: int, here: int, there: int) -> None:
+        """Write a row's move into the sums."""
+        own = self.own[i]
+        sums.inner[here] += own - 2.0 * sums.linked[i, here]
+        sums.inner[there] += own + 2.0 * sums.linked[i, there]
+        for c, sign in ((here, -1), (there, 1)):
+            sums.mass[c] += sign * self.mass[i]
+            sums.sizes[c] += sign
+            linked = sums.linked[:, c]
+            if issparse(self.near):
+                row = slice(self.near.indptr[i], self.near.indptr[i + 1])
+                linked[self.near.indices[row]] += sign * self.near.data[row]
+            else:
+                linked += sign * self.near[i]
+            linked[i] += sign * self.added[i]
+            of_row = slice(self._by_row.indptr[i], self._by_row.indptr[i + 1])
+            for t, times in zip(self._by_row.indices[of_row], self._by_row.data[of_row], strict=True):
+                of_group = slice(self.columns.indptr[t], self.columns.indptr[t + 1])
+                change = sign * times * self.strengths[t] * self.columns.data[of_group]
+                linked[self.columns.indices[of_group]] += change
+
+    def filled(self, labels: np.ndarray, k: int) -> np.ndarray:
+        """Give each empty cluster the row whose move costs least."""
+        labels = labels.copy()
+        for c in np.flatnonzero(np.bincount(labels, minlength=k) == 0):
+            sums = Sums.of(self, labels, k)
+            gains = sums.gains(self, np.arange(len(labels)), labels)[:, c]
+            labels[np.where(sums.sizes[labels] > 1, gains, -np.inf).argmax()] = c
+        return labels
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What is kept of each cluster: ``A x_c`` for every row, ``x_c' A x_c``, its mass, its number of rows."""
+
+    linked: np.ndarray
+    inner: np.ndarray
+    mass: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, association: Association, labels: np.ndarray, k: int) -> Sums:
+        """Sum over the clusters."""
+        marks = np.zeros((len(labels), k))
+        marks[np.arange(len(labels)), labels] = 1.0
+        # By columns, since moves write into single ones.
+        linked = np.asfortranarray(association.product(marks))
+        inner = np.einsum("ik,ik->k", marks, linked)
+        return cls(linked, inner, association.mass @ marks, np.bincount(labels, minlength=k))
+
+    def nearness(self, linked: np.ndarray, mass: np.ndarray, shift: float = 0.0) -> np.ndarray:
+        """Return minus the squared distances of rows to the clusters' means, but for a constant of each row.
+
+        `linked` is what the rows' kernel values, times their mass and that of the others, sum to in each
+        cluster; `mass` is the rows' own.
+        """
+        whole = np.where(self.sizes > 0, self.mass, 1.0)
+        near: np.ndarray = (
+            2.0 * linked / (mass[:, None] * whole) - (self.inner + shift * self.mass) / whole**2
+        )
+        near[:, self.sizes == 0] = -np.inf
+        return near
+
+    @property
+    def value(self) -> float:
+        """The sum over clusters."""
+        return float(self.shares.sum())
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Each cluster's part of the value."""
+        found: np.ndarray = _divided(self.inner, self.mass, self.sizes)
+        return found
+
+    def gains(self, association: Association, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return what moving each of the rows to each cluster would add to the value."""
+        own, mass, linked = association.own[rows], association.mass[rows], self.linked[rows]
+        at = np.arange(len(rows))
+        shares = self.shares
+        without = _divided(
+            self.inner[labels] - 2.0 * linked[at, labels] + own,
+            self.mass[labels] - mass,
+            self.sizes[labels] - 1,
+        )
+        within = (self.inner + 2.0 * linked + own[:, None]) / (self.mass + mass[:, None])
+        gains: np.ndarray = within - shares + (without - shares[labels])[:, None]
+        gains[at, labels] = 0.0
+        return gains
+
+
+def _divided(inner: np.ndarray, mass: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return inner / mass, 0 where there are no rows."""
+    return np.where(sizes > 0, inner / np.where(sizes > 0, mass, 1.0), 0.0)

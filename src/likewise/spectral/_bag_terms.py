@@ -1,0 +1,116 @@
+"""The bag-constraint matrix of Pei & Fern as low-rank terms, in the forms that it was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from likewise.exceptions import InconsistentSupervisionError
+from likewise.spectral._operator import LowRank
+from likewise.spectral._propagation import even_shares
+from likewise.spectral._told import LabelSets
+from likewise.supervision import Supervision
+from likewise.supervision._labels import sorted_values
+
+Variant = Literal["propagated", "labelled", "exact", "printed"]
+
+
+@dataclass(frozen=True, eq=False)
+class ToldBags:
+    """Bags as matrices.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        The bag of each row; -1 in no bag. A row with a label of its own is a bag of its own.
+    n_bags : int
+        The number of bags.
+    sets : LabelSets
+        The label set of each row's bag.
+    allowed : csr_array of shape (n_samples, n_classes)
+        1 for the classes of a row's bag.
+    """
+
+    codes: np.ndarray
+    n_bags: int
+    sets: LabelSets
+    allowed: csr_array
+
+    @classmethod
+    def of(cls, hints: Supervision) -> ToldBags:
+        """Gather bags, and labels of single rows."""
+        n, bags, own = hints.n_samples, hints.bags, hints.label_codes
+        codes = np.full(n, -1, dtype=np.int64) if bags is None else bags.codes.copy()
+        sets_of: list[Any] = [] if bags is None else list(bags.labels)
+        for row in np.flatnonzero(own >= 0):
+            label, around = hints.classes[own[row]], sets_of[codes[row]] if codes[row] >= 0 else None
+            if around is not None and label not in around:
+                raise InconsistentSupervisionError(
+                    f"row {row} has the label {label!r}, but its bag {bags.names[codes[row]]!r} holds only "  # type: ignore[union-attr]
+                    f"{sorted_values(around)}. Correct one of the two."
+                )
+        labelled = np.flatnonzero(own >= 0)
+        codes[labelled] = len(sets_of) + np.arange(len(labelled))
+        sets_of += [frozenset([hints.classes[own[row]]]) for row in labelled]
+        sets = LabelSets.gathered(sets_of, codes)
+        return cls(codes, len(sets_of), sets, sets.indicators())
+
+    def members(self, which: np.ndarray) -> csr_array:
+        """Return the bags as columns of ones, for the rows that `which` marks."""
+        rows = np.flatnonzero((self.codes >= 0) & which)
+        shape = (len(self.codes), self.n_bags)
+        return csr_array((np.ones(len(rows)), (rows, self.codes[rows])), shape=shape)
+
+    @property
+    def labelled_bags(self) -> np.ndarray:
+        """Return the first row of each bag whose labels are known."""
+        known = np.flatnonzero(self.sets.known)
+        first: np.ndarray = known[np.unique(self.codes[known], return_index=True)[1]]
+        return first
+
+
+def bag_terms(
+    bags: ToldBags, variant: Variant, *, alpha: float, weights: np.ndarray, keep_must: bool, keep_cannot: bool
+) -> list[LowRank]:
+    r"""Return :math:`\alpha Q` as terms to add to the similarities.
+
+    With B the indicators of the bags, Y the even shares of their labels, M their number, w the weights of the
+    classes and :math:`G = Y' \mathrm{diag}(w) Y`:
+
+    - printed (eq. 12): :math:`Q = B (G - \mu I) B'`, :math:`\mu = 1'G1 / M^2`;
+    - exact, as the sum of eq. 9 comes to: :math:`Q = B (G - \mu 11') B'`;
+    - labelled: the same with sums over labelled bags alone, and 0 for rows of other bags.
+
+    Without ``keep_must`` (``keep_cannot``) the entries that are implied must-links (cannot-links) become 0.
+    """
+    shares, sets = even_shares(bags.allowed), bags.sets
+    of_bags = csr_array(shares[bags.labelled_bags])
+    total = float(weights @ np.asarray(of_bags.sum(axis=0)).ravel() ** 2)
+    n_told = bags.n_bags if variant in ("printed", "exact") else of_bags.shape[0]
+    mu = total / max(n_told, 1) ** 2
+    inside = bags.codes >= 0 if variant == "exact" else sets.known
+    every = np.ones(len(bags.codes), dtype=bool)
+    terms = [LowRank(shares, alpha * weights)]
+    if variant == "printed":
+        terms.append(LowRank(bags.members(every), np.full(bags.n_bags, -alpha * mu)))
+    else:
+        terms.append(LowRank(inside.astype(np.float64)[:, None], np.array([-alpha * mu])))
+    if not keep_must:
+        own = sets.alone()
+        rows = np.flatnonzero(own >= 0)
+        same = csr_array((np.ones(len(rows)), (rows, own[rows])), shape=shares.shape)
+        if variant == "printed":
+            terms.append(LowRank(same, -alpha * weights))
+            terms.append(LowRank(bags.members(own >= 0), np.full(bags.n_bags, alpha * mu)))
+        else:
+            terms.append(LowRank(same, -alpha * (weights - mu)))
+    if not keep_cannot and variant != "printed":  # there the entry is 0 as it stands
+        known = np.flatnonzero(sets.known)
+        kinds = csr_array(
+            (np.ones(len(known)), (known, sets.of_row[known])), shape=(len(bags.codes), len(sets.sizes))
+        )
+        terms.append(LowRank(kinds, alpha * mu * sets.disjoint()[:-1, :-1].astype(np.float64)))
+    return terms

@@ -1,0 +1,397 @@
+"""What the members of the spectral family share: the graph, the embedding, the rounding, new rows."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.metrics import euclidean_distances
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from likewise._compat import with_callbacks
+from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.evaluation import link_satisfaction
+from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities
+from likewise.spectral._eigen import Eigen, leading_eigenvectors
+from likewise.spectral._operator import SpectralOperator
+from likewise.spectral._rounding import by_kmeans, by_rotation, cluster_means, unit_rows
+from likewise.spectral._told import single_label_links
+from likewise.supervision import Supervision
+
+# A coordinate whose eigenvalue is a smaller share of the largest says nothing of a new row but noise.
+_LEAST_VALUE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Rows in the space of the eigenvectors, and their clusters.
+
+    Attributes
+    ----------
+    eigen : Eigen
+        The eigenvectors that were kept, one row for each data row.
+    rows : ndarray of shape (n_samples, n_clusters)
+        The rows that were clustered: those of the eigenvectors, scaled.
+    labels : ndarray of shape (n_samples,)
+        The cluster of each.
+    scale : ndarray of shape (n_samples,)
+        What rows and columns of the matrix were multiplied by.
+    n_rounds : int
+        How many rounds it took, where a method goes round.
+    plain : Eigen or None
+        Those of the graph without hints, where they were wanted.
+    """
+
+    eigen: Eigen
+    rows: np.ndarray
+    labels: np.ndarray
+    scale: np.ndarray
+    n_rounds: int = 1
+    plain: Eigen | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Last:
+    """What a fit leaves for the next one on the same rows."""
+
+    key: bytes
+    graph: Graph
+    partition: Partition | None = None
+
+
+_COMMON = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="local"
+        How alike two rows are. "local": exp(-d^2 / (2 s_p s_q)) with a scale of its own for each row, the
+        distance to its seventh neighbour (Zelnik-Manor & Perona 2004). "rbf": the same with one scale for
+        all. "neighbors": 1 if each is a near neighbour of the other, 1/2 if one is. "precomputed": X says it.
+    n_neighbors : int, None or "auto", default="auto"
+        Similarities are kept for so many nearest neighbours of each row and are 0 elsewhere; None keeps
+        all pairs. "auto": all pairs up to 4,000 rows, then 30 neighbours.
+    scale : "median", "mean" or float, default="median"
+        The scale of "rbf": the median or mean distance (among neighbours, where only these are kept).
+    neighbor_search : {"auto", "exact", "approximate"}, default="auto"
+        "auto" is exact up to 20,000 rows and then approximate, by the package pynndescent if it is installed.
+    as_links : bool, default=False
+        Say bags, labels and triplets with links first: those that they imply for so many clusters.
+    row_normalize : bool, default=True
+        Whether rows of the embedding get length 1 (Ng, Jordan & Weiss 2001). False divides by the square
+        root of the degree, as scikit-learn's SpectralClustering does.
+    assign_labels : {"kmeans", "discretize"}, default="kmeans"
+        How rows of the embedding are parted: k-means, or the rotation of Yu & Shi (2003).
+    n_init : int, default=10
+        Starts of k-means, of which the best counts.
+    eigen_solver : {"auto", "dense", "arpack", "lobpcg"}, default="auto"
+        How eigenvectors are found. "auto" chooses by size and by a short trial.
+    tol : float, default=1e-5
+        How exact they are to be.
+    warm_start : bool, default=False
+        Keep graph, eigenvectors and clusters, and begin with them if the next fit is on the same rows: after
+        one more hint it takes a fraction of the time.
+    random_state : int, RandomState or None
+        The seed; the same seed gives the same clusters."""
+_FITTED = """labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        The rows that were parted into clusters.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        The eigenvalues of the embedding, largest first.
+    affinity_matrix_ : ndarray or csr_array of shape (n_samples, n_samples)
+        How alike the rows are, before hints; zeros on the diagonal.
+    n_iter_ : int
+        How many rounds were made; 1 where the eigenvectors are found once."""
+
+
+class SpectralFamily(HintedClusterer):
+    """Base of the spectral family. A member says what matrix the hints make of the graph."""
+
+    n_clusters: int
+    affinity: str
+    n_neighbors: Any
+    scale: Any
+    neighbor_search: str
+    as_links: bool
+    row_normalize: bool
+    assign_labels: str
+    n_init: int
+    eigen_solver: str
+    tol: float
+    warm_start: bool
+    random_state: Any
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": integer(1),
+        "affinity": choice("local", "rbf", "neighbors", "precomputed"),
+        "n_neighbors": either(choice(None, "auto"), integer(1)),
+        "scale": either(choice("median", "mean"), real(0, strict=True)),
+        "neighbor_search": choice("auto", "exact", "approximate"),
+        "as_links": choice(False, True),
+        "row_normalize": choice(True, False),
+        "assign_labels": choice("kmeans", "discretize"),
+        "n_init": integer(1),
+        "eigen_solver": choice("auto", "dense", "arpack", "lobpcg"),
+        "tol": real(0),
+        "warm_start": choice(False, True),
+    }
+
+    # Whether what bags imply is read off their label sets, where listing it pair by pair could take too long.
+    _reads_label_sets: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        affinity: str = "local",
+        n_neighbors: Any = "auto",
+        scale: Any = "median",
+        neighbor_search: str = "auto",
+        as_links: bool = False,
+        row_normalize: bool = True,
+        assign_labels: str = "kmeans",
+        n_init: int = 10,
+        eigen_solver: str = "auto",
+        tol: float = 1e-5,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self._store(locals())
+
+    def _store(self, given: dict[str, Any]) -> None:
+        """Keep each parameter of a constructor under its own name."""
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # What is the same in every member is written once, and read where people look for it.
+        for name, text in (("{common}", _COMMON), ("{fitted}", _FITTED)):
+            cls.__doc__ = (cls.__doc__ or "").replace(name, text)
+
+    # ------------------------------------------------------------------ what a member supplies
+
+    def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
+        """Return the matrix whose leading eigenvectors embed the rows."""
+        raise NotImplementedError
+
+    def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
+        """Embed the rows and part them. Most members only supply the operator."""
+        return self._part(self._operator(graph, hints), graph, rng, last)
+
+    def _keep(self, partition: Partition, hints: Supervision) -> None:
+        """Keep what only this member tells."""
+
+    def _extended(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+        """Return the eigenvectors' entries for new rows: what they would be for rows without hints."""
+        values = found.eigen.values
+        useful = values > _LEAST_VALUE * max(float(values[0]), 0.0)
+        sums = np.asarray(alike @ (found.eigen.vectors * found.scale[:, None])) / np.sqrt(degrees)[:, None]
+        return np.divide(sums, values, out=np.zeros_like(sums), where=useful)
+
+    # ------------------------------------------------------------------ fitting
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+        """Cluster the rows of X, guided by the hints.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
+            The rows. With ``affinity="precomputed"`` how alike they are: symmetric, none negative, dense or
+            sparse; its diagonal is left aside.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The hints. None means no hints.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_parameters()
+        X = self._check_X(X, reset=True)
+        n_samples = X.shape[0]
+        hints = self._check_supervision(supervision, n_samples, y)
+        self._check_n_clusters(self.n_clusters, n_samples, hints)
+        rng = check_random_state(self.random_state)
+        progress = Progress(self, X, 1)
+        progress.begin(1)
+        last = self._graph_of(X, rng.randint(2**31 - 1))
+        self._tell_parts(last.graph)
+        found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
+        progress.step()
+        progress.end()
+
+        self._last = Last(last.key, last.graph, found)
+        self._X = None if self.affinity == "precomputed" else X
+        self.labels_ = found.labels.astype(np.int32)
+        self.embedding_ = found.rows
+        self.eigenvalues_ = found.eigen.values
+        self.affinity_matrix_ = last.graph.weights
+        self.n_iter_ = found.n_rounds
+        if "links" in self._honours:
+            self.violations_ = link_satisfaction(self.labels_, hints.only("links"))
+        self._keep(found, hints)
+        why = "Rows may be duplicates, or the graph may have too few edges to part them further."
+        if not self._warn_few_clusters(self.labels_, self.n_clusters, why) and not found.eigen.converged:
+            self._warn_not_converged(found.eigen.n_products)
+        progress.finish()
+        return self
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        if self.affinity != "precomputed":
+            return super()._check_X(X, reset=reset)
+        given = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+        )
+        name = type(self).__name__
+        if reset and given.shape[0] != given.shape[1]:
+            raise ValueError(
+                f"{name}: affinity='precomputed' wants a square matrix of similarities, got {given.shape}."
+            )
+        values = given.data if issparse(given) else given
+        if values.size and values.min() < 0:
+            raise ValueError(
+                f"{name}: similarities must not be negative, got {values.min():.3g}. Turn distances d into "
+                "similarities first, for instance with np.exp(-d**2 / (2 * scale**2))."
+            )
+        if reset:
+            gap = abs(given - given.T).max() if given.shape[0] else 0.0
+            if gap > 1e-8 * max(float(values.max(initial=0.0)), 1e-300):
+                raise ValueError(
+                    f"{name}: similarities must be symmetric, but some differ from their mirror image by "
+                    f"{gap:.3g}. Pass (A + A.T) / 2 if that is what you mean."
+                )
+        return given
+
+    def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
+        if not self.as_links or not isinstance(supervision, Supervision):
+            return super()._check_supervision(supervision, n_samples, y)
+        said = super()._check_supervision(self._said_as_links(supervision), n_samples, y)
+        return said | supervision.only("bags") if self._reads_label_sets else said
+
+    def _said_as_links(self, hints: Supervision) -> Supervision:
+        """Say everything with links; a class may fall into several clusters if there are more of these."""
+        told = {label for labels in (hints.bags.labels if hints.bags else ()) for label in labels or ()}
+        more = self.n_clusters > len(told | set(hints.classes))
+        if not self._reads_label_sets:
+            return hints.to_links(more_clusters_than_classes=more)
+        plain = hints.only("links", "labels", "triplets").to_links(more_clusters_than_classes=more)
+        return plain if more else plain | single_label_links(hints)
+
+    def _recipe(self) -> Recipe:
+        return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search)  # type: ignore[arg-type]
+
+    def _graph_of(self, X: Any, seed: int) -> Last:
+        """Return the graph, that of the last fit if it was on the same rows and may be used again."""
+        if not self.warm_start:
+            return Last(b"", self._new_graph(X, seed))
+        key = _fingerprint(X, self._recipe())
+        last: Last | None = getattr(self, "_last", None)
+        return last if last is not None and last.key == key else Last(key, self._new_graph(X, seed))
+
+    def _new_graph(self, X: Any, seed: int) -> Graph:
+        if self.affinity == "precomputed":
+            return given_graph(X)
+        if len(X) < 2:
+            return Graph.of(np.zeros((1, 1)))
+        return build_graph(X, self._recipe(), random_state=seed)
+
+    def _tell_parts(self, graph: Graph) -> None:
+        """Say so if the graph falls apart, for then it does not tell which rows belong together."""
+        name = type(self).__name__
+        n_parts, part = connected_components(csr_array(graph.weights), directed=False)
+        alone = int((np.bincount(part) == 1).sum()) if n_parts > 1 else 0
+        if alone and graph.n_samples > 1:
+            warn_caller(
+                f"{name}: {alone} row(s) are like no other row, the first of them row "
+                f"{np.flatnonzero(np.bincount(part)[part] == 1)[0]}. Only hints can tell where they belong.",
+                UserWarning,
+            )
+        if n_parts - alone > self.n_clusters:
+            warn_caller(
+                f"{name}: the graph falls into {n_parts - alone} parts, more than the {self.n_clusters} "
+                "clusters asked for; which parts come together is left to chance and hints. More neighbours "
+                "(n_neighbors) join them.",
+                UserWarning,
+            )
+
+    def _part(
+        self, operator: SpectralOperator, graph: Graph, rng: Any, last: Partition | None = None
+    ) -> Partition:
+        """Find the leading eigenvectors and part their rows, beginning where `last` ended."""
+        eigen = self._leading(operator, rng, last)
+        rows = self._placed(eigen.vectors, graph.degrees)
+        if last is not None and last.labels.max(initial=0) >= self.n_clusters:
+            last = None
+        labels = self._rounded(rows, rng, None if last is None else last.labels)
+        scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
+        return Partition(eigen, rows, labels, scale)
+
+    def _leading(self, operator: SpectralOperator, rng: Any, last: Partition | None) -> Eigen:
+        start = None if last is None else last.eigen.vectors
+        return leading_eigenvectors(
+            operator, self.n_clusters, start=start, tol=self.tol, solver=self.eigen_solver, rng=rng
+        )
+
+    def _placed(self, vectors: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+        return unit_rows(vectors) if self.row_normalize else vectors / np.sqrt(degrees)[:, None]
+
+    def _rounded(self, rows: np.ndarray, rng: Any, labels: np.ndarray | None = None) -> np.ndarray:
+        if self.assign_labels == "discretize":
+            return by_rotation(unit_rows(rows), rng)
+        return by_kmeans(rows, self.n_clusters, self.n_init, rng, labels)
+
+    # ------------------------------------------------------------------ using
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of each new row, which nothing was said of.
+
+        The eigenvectors are extended to the row by its similarities to the rows of the fit (Nyström), as they
+        would stand for a row without hints, and the nearest cluster mean is taken. A row that is like no
+        row of the fit goes to the largest cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples_fit)
+            New rows; with ``affinity="precomputed"`` how alike each is to each row of the fit.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        graph, found = self._last.graph, self._last.partition
+        assert found is not None
+        alike = X if self._X is None else similarities(X, self._X, graph, self._recipe())
+        degrees = np.asarray(alike.sum(axis=1), dtype=np.float64).ravel()
+        labels = self._assigned(alike, np.where(degrees > 0, degrees, 1.0), found).astype(np.int32)
+        labels[degrees <= 0] = np.bincount(found.labels).argmax()
+        return labels
+
+    def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+        """Return the clusters of new rows from how alike they are to those of the fit."""
+        rows = self._placed(self._extended(alike, degrees, found), degrees)
+        far = euclidean_distances(
+            rows, cluster_means(found.rows, found.labels, self.n_clusters), squared=True
+        )
+        far[:, np.bincount(found.labels, minlength=self.n_clusters) == 0] = np.inf
+        nearest: np.ndarray = far.argmin(axis=1)
+        return nearest
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.affinity == "precomputed"
+        tags.input_tags.sparse = self.affinity == "precomputed"
+        return tags
+
+
+def _fingerprint(X: Any, recipe: Recipe) -> bytes:
+    """Return a digest of the rows and of the recipe, to know the same rows again without keeping a copy."""
+    digest = hashlib.blake2b(repr((recipe, X.shape, X.dtype)).encode())
+    for part in (X.data, X.indices, X.indptr) if issparse(X) else (np.ascontiguousarray(X),):
+        digest.update(part.view(np.uint8).data)
+    return digest.digest()

@@ -1,0 +1,469 @@
+"""The leading eigenvectors of a symmetric operator, from nothing or from those of a similar one."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import csgraph, eye_array
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh, lobpcg, splu
+
+from likewise.spectral._operator import SpectralOperator
+
+SOLVERS = ("auto", "dense", "arpack", "inverse", "lobpcg")
+
+# Up to here the whole matrix is decomposed, which takes some milliseconds and misses nothing.
+_SMALL = 300
+# A graph whose widest breadth-first level holds w rows is thin if w^2 is at most this many times n. Surfaces
+# have 2 to 20, solids and clouds of four or more dimensions 60 and more; a thin one is factored with little
+# fill (7 times its entries at 100,000 rows), and it is there that eigenvalues crowd and Lanczos is slow.
+_THIN = 30.0
+_ROUNDS = 25
+_DEPTH = 6
+_DEPTH_INVERSE = 3
+_ROOM = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Eigen:
+    """The algebraically largest eigenvalues of an operator and their eigenvectors.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k,), descending
+    vectors : ndarray of shape (N, k), orthonormal; the entry of largest size in each is positive
+    n_products : int
+        How many vectors the operator was multiplied with.
+    solver : str
+        What found them: "dense", "arpack", "inverse", "lobpcg", or "warm" from given vectors.
+    converged : bool
+        Whether every residual is below the tolerance.
+    inverse : object
+        The factors, to start again from. They are not pickled.
+    factored : bool
+        Whether there were such factors.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    n_products: int
+    solver: str
+    converged: bool
+    inverse: Any = field(default=None, repr=False)
+    factored: bool = False
+
+    def __getstate__(self):
+        return {**self.__dict__, "inverse": None}
+
+
+def leading_eigenvectors(
+    operator: SpectralOperator,
+    k: int,
+    *,
+    start: np.ndarray | Eigen | None = None,
+    tol: float = 1e-6,
+    solver: str = "auto",
+    rng: np.random.RandomState | np.random.Generator,
+) -> Eigen:
+    r"""Return the `k` algebraically largest eigenpairs of a symmetric operator.
+
+    A pair is accepted when :math:`\|Sx - \theta x\| \le tol\,|\theta|`. Whichever way the pairs were found, a
+    short Lanczos run in their complement then looks for a direction that was missed: a Krylov method sees one
+    copy of a repeated eigenvalue, as disconnected graphs have, and vectors of an earlier operator may all be
+    orthogonal to a new leading one.
+
+    - "dense": the whole matrix, O(N^3). Chosen for small N and where `k` is a large part of N.
+    - "arpack": implicitly restarted Lanczos on a Chebyshev polynomial of the operator, which spares
+      orthogonalisations; products only.
+    - "inverse": Lanczos on the inverse of (σI − graph), by a sparse factorisation. Chosen for thin graphs, in
+      which eigenvalues crowd; of graphs of high dimension the factors fill up and memory runs out.
+    - "lobpcg": block conjugate gradients without a preconditioner.
+
+    With `start` the pairs are refined from there (generalised Davidson: Rayleigh-Ritz on a growing block,
+    Davidson 1975; here residuals are filtered by a Chebyshev polynomial, Zhou & Saad 2007, or by the inverse
+    that a previous result carries). If that does not arrive in a few rounds the start is given up.
+
+    Memory is O(N k), beside the factors for "inverse" and the matrix for "dense".
+
+    Parameters
+    ----------
+    operator : SpectralOperator of shape (N, N)
+    k : int, from 1 to N
+    start : ndarray of shape (N, m) or Eigen, optional
+        Eigenvectors of a similar operator.
+    tol : float
+    solver : {"auto", "dense", "arpack", "inverse", "lobpcg"}
+    rng : RandomState or Generator
+        Draws starting vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> path = SpectralOperator(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))
+    >>> leading_eigenvectors(path, 2, rng=np.random.default_rng(0)).values[:1].round(3)
+    array([1.414])
+    """
+    n = operator.shape[0]
+    if not 1 <= k <= n:
+        raise ValueError(f"{k} eigenvectors were asked of a matrix of {n} rows; wanted from 1 to {n}.")
+    if solver not in SOLVERS:
+        raise ValueError(f"The solver is {solver!r}; wanted one of {', '.join(map(repr, SOLVERS))}.")
+    if solver == "inverse" and operator.graph is None:
+        raise ValueError("The solver 'inverse' factors a sparse graph and the weights are dense; use 'auto'.")
+    if solver == "dense" or n <= _SMALL or k > n // 8:
+        values, vectors = eigh(operator.toarray(), subset_by_index=(n - k, n - 1))
+        return Eigen(values[::-1].copy(), _fix_signs(vectors[:, ::-1]), n, "dense", True)
+
+    counted = _Counted(operator)
+    if start is not None:
+        inverse = getattr(start, "inverse", None)
+        block = start.vectors if isinstance(start, Eigen) else np.asarray(start, dtype=np.float64)
+        if block.ndim != 2 or len(block) != n:
+            raise ValueError(f"The start has shape {block.shape}; wanted ({n}, m), one row for each row.")
+        again = start.factored if isinstance(start, Eigen) else None
+        if inverse is None and (
+            _wants_inverse(operator, solver, _parts(operator)) if again is None else again
+        ):
+            inverse = _Inverse(operator, k)
+        result = _refine(counted, block, k, tol, inverse, rng, "warm")
+        if result.converged:
+            return result
+    parts, inverse = _parts(operator), None
+    if _wants_inverse(operator, solver, parts):
+        solver, inverse = "inverse", _Inverse(operator, k)
+        block = _from_inverse(operator, inverse, k, rng)
+    elif solver == "lobpcg":
+        block = _from_lobpcg(counted, k, tol, rng)
+    else:
+        solver, block = "arpack", _from_arpack(counted, k, tol, rng)
+    block = np.hstack([block, _indicators(operator, parts, k)])
+    return _refine(counted, block, k, tol, inverse, rng, solver)
+
+
+class _Counted:
+    """An operator that counts the vectors it was multiplied with."""
+
+    def __init__(self, operator):
+        self.operator, self.shape, self.n_products = operator, operator.shape, 0
+
+    def __matmul__(self, block):
+        self.n_products += 1 if block.ndim == 1 else block.shape[1]
+        return self.operator._matmat(block)
+
+
+class _Inverse:
+    """The inverse of (σI − A), for A the operator without its low-rank terms and σ above its spectrum."""
+
+    def __init__(self, operator, k):
+        matrix = operator.without_terms()
+        n = len(operator.scale) if operator.scale is not None else matrix.shape[0]
+        # Collatz and Wielandt: for any positive x no eigenvalue exceeds the largest (|A|x)_i / x_i. With x =
+        # 1 / s this is 1, and reached, for a graph normalised by its degrees.
+        x = np.ones(n) if operator.scale is None else 1.0 / np.maximum(operator.scale, 1e-300)
+        bound = self.bound = float(np.max((abs(matrix) @ x) / x))
+        # On a surface the k-th eigenvalue lies some k/n below the first (Weyl); a shift of that size spreads
+        # the wanted ones best, and keeps the factors well conditioned.
+        sigma = bound + max(k / n, 1e-6) * max(bound, 1e-12)
+        self.factors = splu(
+            (sigma * eye_array(n) - matrix).tocsc(),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+
+    def __matmul__(self, block):
+        return self.factors.solve(np.ascontiguousarray(block))
+
+
+def _parts(operator) -> np.ndarray:
+    """Return the number of the connected part that each row is in; dense weights are one part."""
+    if operator.graph is None:
+        return np.zeros(operator.shape[0], dtype=np.intp)
+    return csgraph.connected_components(operator.graph, directed=True, connection="strong")[1]
+
+
+def _indicators(operator, parts, k):
+    """Return a column for each of the k largest parts: for a graph normalised by degrees an eigenvector."""
+    sizes = np.bincount(parts)
+    if len(sizes) == 1:
+        return np.empty((len(parts), 0))
+    columns = (parts[:, None] == np.argsort(-sizes, kind="stable")[:k]).astype(np.float64)
+    return columns if operator.scale is None else columns / np.maximum(operator.scale, 1e-300)[:, None]
+
+
+def _wants_inverse(operator, solver, parts) -> bool:
+    if solver != "auto" or operator.graph is None:
+        return solver == "inverse"
+    return _is_thin(operator.graph, parts)
+
+
+def _is_thin(graph, parts) -> bool:
+    """Whether the graph has small separators, judged by the levels of a breadth-first walk from a far end."""
+    n = graph.shape[0]
+    _, first, sizes = np.unique(parts, return_index=True, return_counts=True)
+    for root in first[sizes >= n / 20]:
+        far = csgraph.breadth_first_order(graph, root, return_predecessors=False)[-1]
+        order, before = csgraph.breadth_first_order(graph, far)
+        place = np.empty(n, dtype=np.intp)
+        place[order] = np.arange(len(order))
+        parents = place[before[order[1:]]]  # ascending, so a level ends where parents of the next one begin
+        low, high = 0, 1
+        while high < len(order):
+            low, high = high, 1 + int(np.searchsorted(parents, high))
+            if (high - low) ** 2 > _THIN * n:
+                return False
+    return True
+
+
+def _from_inverse(operator, inverse, k, rng):
+    """Return the leading vectors of the graph alone, and directions in which low-rank terms act."""
+    n = operator.shape[0]
+    solve = LinearOperator((n, n), matvec=lambda x: inverse @ np.ravel(x), dtype=np.float64)
+    try:
+        block = _eigsh(solve, k, 2 * k + 4, 1e-5, rng.standard_normal(n), rng)
+    except ArpackError:
+        block = rng.standard_normal((n, k))
+    if operator.terms:
+        block = np.hstack([block, operator @ rng.standard_normal((n, k))])
+    return block
+
+
+def _from_arpack(counted, k, tol, rng):
+    n = counted.shape[0]
+    values, vectors = _lanczos(counted, None, 2 * k + 20, rng)
+    degree, interval = 1, None
+    if len(values) > k and counted.operator.graph is not None:
+        # Ritz values never exceed the eigenvalues: all that is wanted lies above the cut and keeps its order.
+        interval = _interval(values[0], values[-k])
+        degree = 1 if interval is None else min(5, _degree(values[-1], interval, 1e6))
+    action = LinearOperator(
+        counted.shape,
+        matvec=lambda x: (
+            counted @ np.ravel(x) if degree < 2 else _filter(counted, np.ravel(x), interval, degree)
+        ),
+        dtype=np.float64,
+    )
+    try:
+        return _eigsh(action, k, max(2 * k + 4, 24), tol / 2, vectors[:, -k:].sum(axis=1), rng)
+    except ArpackError:  # the zero matrix, for one
+        return rng.standard_normal((n, k))
+
+
+def _eigsh(action, k, n_columns, tol, start, rng):
+    seeded = {}
+    if "rng" in inspect.signature(eigsh).parameters:  # recent SciPy draws from the system without it
+        seeded["rng"] = np.random.default_rng(int.from_bytes(rng.bytes(8), "little"))
+    try:
+        return eigsh(action, k, which="LA", ncv=n_columns, tol=tol, v0=start, **seeded)[1]
+    except ArpackNoConvergence as stopped:
+        return stopped.eigenvectors
+
+
+def _from_lobpcg(counted, k, tol, rng):
+    n = counted.shape[0]
+    action = LinearOperator(
+        counted.shape, matvec=counted.__matmul__, matmat=counted.__matmul__, dtype=np.float64
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the residuals are looked at afterwards, by _refine
+        return lobpcg(action, rng.standard_normal((n, k + 2)), tol=tol, maxiter=500, largest=True)[1]
+
+
+def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
+    """Improve the span of `start` until its k leading pairs are eigenpairs and nothing larger is found."""
+    basis = _Basis(counted, max(start.shape[1], k) + _ROOM)
+    basis.add(start)
+    while basis.size < k:
+        basis.add(rng.standard_normal((counted.shape[0], k - basis.size)))
+    most, done = -np.inf, False
+    for _ in range(_ROUNDS):
+        values, vectors, residuals = basis.ritz(k + 1)
+        sizes = np.linalg.norm(residuals, axis=0)
+        enough = tol * np.maximum(np.abs(values), 1e-3 * np.abs(values).max())
+        far = sizes > enough
+        far[k:] &= values[k:] + sizes[k:] > values[k - 1]  # the next pair matters if it may yet rise
+        # Ritz values move by their residuals at most. If the sum rose by more since the complement was looked
+        # at, another vector has come in, and there may be more of its kind.
+        done = not far.any() and values[:k].sum() <= most
+        if done:
+            break
+        # The inverse is that of the graph. What low-rank terms lift above it is reached by products.
+        near = far & (values <= 1.01 * inverse.bound) if inverse is not None else np.zeros_like(far)
+        least = 0.3 * enough.min()
+        by_products, by_inverse = _span(residuals[:, far & ~near], least), _span(residuals[:, near], least)
+        if most == -np.inf or not far.any():
+            most = values[:k].sum() + sizes[:k].sum() + 1e-10 * np.abs(values).sum()
+            missed = _missed(counted, vectors, values[k - 1], rng)
+            by_products = np.hstack([by_products, missed])
+            if inverse is not None:
+                by_inverse = np.hstack([by_inverse, inverse @ missed])
+        basis.make_room(_DEPTH * by_products.shape[1] + _DEPTH_INVERSE * by_inverse.shape[1], k + 3)
+        new = basis.expand(by_products, _DEPTH)
+        if inverse is not None:
+            new += basis.expand(inverse @ by_inverse, _DEPTH_INVERSE, inverse)
+        if not new:
+            done = not far.any()
+            break
+    return Eigen(
+        values[:k],
+        _fix_signs(vectors[:, :k]),
+        counted.n_products,
+        solver,
+        bool(done),
+        inverse,
+        inverse is not None,
+    )
+
+
+def _missed(counted, vectors, least, rng):
+    """Return a column in which an eigenvector above `least` and orthogonal to the given ones would show."""
+    values, columns = _lanczos(counted, vectors, 8, rng)
+    column = columns[:, -1:]
+    interval = _interval(values[0], min(values[-1], least)) if len(values) else None
+    if interval is not None:
+        degree = min(12, _degree(max(values[-1], least), interval, 1e4))
+        column = _filter(counted, column, interval, degree)
+    return column
+
+
+class _Basis:
+    """Orthonormal columns and their images, with room for a fixed number; when full, the best are kept."""
+
+    def __init__(self, counted, room):
+        n = counted.shape[0]
+        self.counted, self.room, self.size = counted, min(room, n), 0
+        self.columns = np.empty((n, self.room), order="F")
+        self.images = np.empty((n, self.room), order="F")
+        self.inner = np.zeros((self.room, self.room))
+
+    def ritz(self, k):
+        """Return the k leading Ritz values, their vectors and their residuals."""
+        m = self.size
+        values, turn = np.linalg.eigh(self.inner[:m, :m])
+        self._values, self._turn = values[::-1], turn[:, ::-1]
+        turn = self._turn[:, :k]
+        vectors = self.columns[:, :m] @ turn
+        return self._values[:k], vectors, self.images[:, :m] @ turn - vectors * self._values[:k]
+
+    def expand(self, block, depth, inverse=None) -> int:
+        """Append `block`, its image, the image of that, and so on; return how many columns are new."""
+        before, overlap = self.size, None
+        for _ in range(depth):
+            low = self.size
+            if not self.add(block, overlap):
+                break
+            if inverse is None:
+                block, overlap = self.images[:, low : self.size], self.inner[: self.size, low : self.size]
+            else:
+                block = inverse @ self.columns[:, low : self.size]
+        return self.size - before
+
+    def add(self, block, overlap=None) -> int:
+        """Append what is new in `block`; return how many columns that is.
+
+        `overlap` is ``columns.T @ block`` where that is known.
+        """
+        low = self.size
+        old = self.columns[:, :low]
+        for _ in range(2):
+            sizes = np.linalg.norm(block, axis=0)
+            block = block - old @ (old.T @ block if overlap is None else overlap)
+            overlap = None
+            sizes[sizes == 0.0] = 1.0
+            squares, turn = np.linalg.eigh((block.T @ block) / np.outer(sizes, sizes))
+            kept = squares > 1e-12
+            block = block @ (turn[:, kept] / np.sqrt(squares[kept]) / sizes[:, None])
+            if squares.min(initial=1.0) > 1e-2:
+                break  # little was cancelled, so what is left is orthogonal to the last digits
+        high = min(low + block.shape[1], self.room)
+        block = block[:, : high - low]
+        if high > low:
+            self.columns[:, low:high] = block
+            self.images[:, low:high] = self.counted @ block
+            mixed = self.columns[:, :high].T @ self.images[:, low:high]
+            self.inner[:high, low:high] = mixed
+            self.inner[low:high, :high] = mixed.T
+            self.size = high
+        return high - low
+
+    def make_room(self, wanted, keep):
+        """Keep only the leading Ritz vectors if there is no room for so many columns more."""
+        keep = min(keep, self.size)
+        if self.size + wanted <= self.room:
+            return
+        turn = self._turn[:, :keep]
+        self.columns[:, :keep] = self.columns[:, : self.size] @ turn
+        self.images[:, :keep] = self.images[:, : self.size] @ turn
+        self.inner[:keep, :keep] = np.diag(self._values[:keep])
+        self.size = keep
+
+
+def _span(block, least):
+    """Return an orthonormal basis of what `block` spans with singular values above `least`."""
+    squares, turn = np.linalg.eigh(block.T @ block)
+    kept = squares > max(least, 0.0) ** 2
+    return block @ (turn[:, kept] / np.sqrt(squares[kept]))
+
+
+def _lanczos(counted, outside_of, steps, rng):
+    """Return Ritz values, ascending, and vectors of a Krylov space orthogonal to the given columns."""
+    n = counted.shape[0]
+    fixed = 0 if outside_of is None else outside_of.shape[1]
+    columns = np.empty((n, fixed + steps), order="F")
+    if fixed:
+        columns[:, :fixed] = outside_of
+    inner = np.zeros((steps, steps))
+    vector = rng.standard_normal(n)
+    vector += counted.operator.terms_image(vector)  # the likeliest place of something new
+    vector -= columns[:, :fixed] @ (columns[:, :fixed].T @ vector)
+    size, first = np.linalg.norm(vector), np.sqrt(n)
+    done = 0
+    while done < steps and size > 1e-10 * first:
+        m = fixed + done + 1
+        columns[:, m - 1] = vector / size
+        vector = counted @ columns[:, m - 1]
+        first = max(np.linalg.norm(vector), 1e-300)
+        parts = columns[:, :m].T @ vector
+        vector -= columns[:, :m] @ parts
+        inner[: done + 1, done] = parts[fixed:]
+        size = np.linalg.norm(vector)
+        done += 1
+    values, turn = np.linalg.eigh(inner[:done, :done], UPLO="U")
+    return values, columns[:, fixed : fixed + done] @ turn
+
+
+def _interval(low, cut):
+    """Return centre and half width of what a filter damps, or None if that is a point."""
+    low -= 0.05 * (cut - low)  # the smallest Ritz value lies above the smallest eigenvalue
+    half = (cut - low) / 2
+    return ((cut + low) / 2, half) if half > 1e-12 * max(abs(cut), abs(low)) else None
+
+
+def _degree(value, interval, gain) -> int:
+    """Return the degree at which the filter enlarges what belongs to `value` about `gain` times."""
+    centre, half = interval
+    x = (value - centre) / half
+    return max(1, int(np.arccosh(gain) / np.arccosh(x))) if x > 1 + 1e-9 else 1000
+
+
+def _filter(counted, block, interval, degree):
+    """Return T(S) @ block for the Chebyshev polynomial T that is at most 1 in size on the interval."""
+    centre, half = interval
+    old, new = block, ((counted @ block) - centre * block) / half
+    for _ in range(degree - 1):
+        after = counted @ new
+        after -= centre * new
+        after *= 2.0 / half
+        after -= old
+        old, new = new, after
+    return new
+
+
+def _fix_signs(vectors: np.ndarray) -> np.ndarray:
+    """Make the entry of largest size in each column positive."""
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    return vectors * np.where(largest < 0, -1.0, 1.0)

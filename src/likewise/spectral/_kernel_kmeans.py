@@ -1,0 +1,326 @@
+"""Kernel k-means over a graph that links reshape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, issparse
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils.validation import check_is_fitted
+
+from likewise.base import Rule, choice, either, integer, real
+from likewise.seeding import extend_seeds, fewest_broken, seeds_from_closure
+from likewise.spectral._affinity import Graph, similarities
+from likewise.spectral._association import Association, Sums
+from likewise.spectral._base import Partition, SpectralFamily
+from likewise.spectral._operator import LowRank, SpectralOperator
+from likewise.supervision import Closure, Supervision
+
+Objective = Literal["normalized_cut", "ratio_association", "ratio_cut"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """Where one start ended."""
+
+    labels: np.ndarray
+    sums: Sums
+    n_iter: int
+    settled: bool
+
+
+class ConstrainedKernelKMeans(SpectralFamily):
+    r"""Kernel k-means over a graph with rewards for links (SSKK, SS-Kernel-KMeans; Kulis et al. 2009).
+
+    With W the similarities, D their row sums, and :math:`w_{ij}` the links (must-links positive, cannot-links
+    negative), it minimises
+
+    .. math:: \sum_c \frac{\mathrm{cut}(c)}{\mathrm{deg}(c)}
+              - \sum_c \sum_{i, j \in c} \frac{w_{ij}}{\mathrm{deg}(c)}
+
+    for the normalised cut: a must-link inside a cluster is rewarded and a cannot-link punished, in proportion
+    to the share of the cluster (section 4 of the paper). For the ratio association :math:`\mathrm{cut}(c)` is
+    minus the weight inside the cluster, and for it and the ratio cut :math:`\mathrm{deg}(c)` is its number of
+    rows; the first is plain kernel k-means with W as the kernel, as in section 3. All three are weighted
+    kernel k-means with masses m (the degrees, or ones) and the kernel
+
+    .. math:: K = \sigma M^{-1} + M^{-1} (W + w) M^{-1}, \qquad M = \mathrm{diag}(m)
+
+    (with W - D in place of W for the ratio cut). The shift :math:`\sigma` makes it positive definite, so that
+    steps that move all rows at once never raise the objective, yet a large one keeps rows where they are.
+    So these steps, with the least shift, are followed by moves of single rows, for which no shift is wanted:
+    first of must-link components as units, then of rows. Contradictory links are weighed against one another,
+    with a warning.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters K.
+    objective : {"normalized_cut", "ratio_association", "ratio_cut"}, default="normalized_cut"
+        What is minimised.
+    link_weight : float, default=0.3
+        What a link counts, in mean degrees; multiplied by the weight of each link in the hints.
+    shift : float or "auto", default="auto"
+        The shift of the kernel. "auto" is the least that makes it positive definite, from the smallest
+        eigenvalue by Lanczos' method. With less, a step that would raise the objective is not made.
+    max_iter : int, default=300
+        The most rounds of one start, either of all rows at once or of single moves.
+    {common}
+
+    Attributes
+    ----------
+    {fitted}
+    objective_ : float
+        The value of the objective.
+    shift_ : float
+        The shift that was used.
+
+    Notes
+    -----
+    The first start is the spectral relaxation of the same objective, whose eigenvectors are ``embedding_``
+    and ``eigenvalues_``; the next ones are the clusters of the graph without links, and seeds from a
+    farthest-first walk over must-link components in that space; the others, up to `n_init`, are k-means++
+    draws there. Those are kept that break no more links than chance explains, linked rows being taken where
+    their neighbours would put them; of these the lowest objective wins. ``n_iter_`` counts its rounds. A
+    round costs one product of graph and links with K columns. Groups cost their size, not its square.
+
+    `predict` places a new row at the nearest cluster mean in the space of the kernel without shift, by its
+    similarities to the rows of the fit.
+
+    References
+    ----------
+    B. Kulis, S. Basu, I. Dhillon and R. Mooney (2009), Semi-supervised graph clustering: a kernel approach,
+    Machine Learning 74, sections 3 and 4. Equations are given from memory.
+    I. Dhillon, Y. Guan and B. Kulis (2007), Weighted graph cuts without eigenvectors, IEEE Transactions on
+    Pattern Analysis and Machine Intelligence 29: the shift, and moves of single rows.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> from likewise.spectral import ConstrainedKernelKMeans
+    >>> X = [[0.0], [1.0], [2.0], [4.0], [5.0], [6.0]]
+    >>> labels = ConstrainedKernelKMeans(2, random_state=0).fit_predict(X)
+    >>> labels.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
+    True
+    >>> hints = Supervision.from_links(6, must=[(2, 3)], cannot=[(1, 2)], must_weights=2, cannot_weights=2)
+    >>> model = ConstrainedKernelKMeans(2, random_state=0).fit(X, supervision=hints)
+    >>> model.violations_.share
+    1.0
+    """
+
+    objective: Objective
+    link_weight: float
+    shift: float | Literal["auto"]
+    max_iter: int
+
+    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
+    _rules: ClassVar[dict[str, Rule]] = {
+        **SpectralFamily._rules,
+        "objective": choice("normalized_cut", "ratio_association", "ratio_cut"),
+        "link_weight": real(0, strict=True),
+        "shift": either(real(0), choice("auto")),
+        "max_iter": integer(1),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        objective: Objective = "normalized_cut",
+        link_weight: float = 0.3,
+        shift: float | Literal["auto"] = "auto",
+        max_iter: int = 300,
+        affinity: str = "local",
+        n_neighbors: Any = "auto",
+        scale: Any = "median",
+        neighbor_search: str = "auto",
+        as_links: bool = False,
+        row_normalize: bool = True,
+        assign_labels: str = "kmeans",
+        n_init: int = 10,
+        eigen_solver: str = "auto",
+        tol: float = 1e-5,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self._store(locals())
+
+    def _association(self, graph: Graph, hints: Supervision) -> Association:
+        """Return the graph with the links, and the masses."""
+        strength = self.link_weight * float(graph.degrees.mean())
+        columns, weights = _groups(hints)
+        added = -strength * (columns @ weights)
+        mass = graph.degrees if self.objective == "normalized_cut" else np.ones(graph.n_samples)
+        if self.objective == "ratio_cut":
+            added = added - np.asarray(graph.weights.sum(axis=1)).ravel()
+        near = _with_pairs(graph.weights, hints, strength)
+        return Association(near, columns, strength * weights, added, mass)
+
+    def _relaxed(self, association: Association) -> SpectralOperator:
+        """Return the matrix whose leading eigenvectors solve the problem where marks may be any numbers."""
+        terms = (
+            [LowRank(csr_array(association.columns), association.strengths)]
+            if association.columns.nnz
+            else []
+        )
+        return SpectralOperator(association.near, association.mass**-0.5, terms, association.added)
+
+    def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
+        closure = self._soft_closure(hints)
+        association = self._association(graph, hints)
+        massive = replace(graph, degrees=association.mass)
+        relaxed = self._part(self._relaxed(association), massive, rng, last)
+        self.shift_ = max(-association.lowest(rng), 0.0) if self.shift == "auto" else float(self.shift)
+        units = (
+            association if closure.n_components == graph.n_samples else association.joined(closure.component)
+        )
+        found: dict[bytes, Ended] = {}
+        for start in self._starts(relaxed, graph, hints, closure, rng, last):
+            together = self._together(units, closure.component, start)
+            if (key := _in_order(together).tobytes()) not in found:
+                found[key] = self._climbed(association, association.filled(together, self.n_clusters))
+        ended = list(found.values())
+        best = self._choose(ended, graph, hints)
+        self.objective_ = (self.n_clusters if self.objective == "normalized_cut" else 0) - best.sums.value
+        self._sums, self._settled = best.sums, best.settled
+        return replace(relaxed, labels=best.labels, n_rounds=best.n_iter)
+
+    def _choose(self, ended: list[Ended], graph: Graph, hints: Supervision) -> Ended:
+        """Choose where the links are kept by rows placed as if they had none, then by the objective.
+
+        The objective alone would prefer clusters that gather the linked rows and fit no others.
+        """
+        if hints and len(ended) > 1:
+            judged = [
+                np.where(hints.touched, self._nearest(graph.weights, end.labels, end.sums), end.labels)
+                for end in ended
+            ]
+            ended = [ended[at] for at in fewest_broken(judged, hints)]
+        return max(ended, key=lambda end: end.sums.value)
+
+    def _starts(
+        self,
+        relaxed: Partition,
+        graph: Graph,
+        hints: Supervision,
+        closure: Closure,
+        rng: Any,
+        last: Partition | None,
+    ) -> Iterator[np.ndarray]:
+        """Yield labels to begin with, `n_init` times."""
+        yield relaxed.labels
+        made = 1
+        if last is not None and last.labels.max(initial=0) < self.n_clusters:
+            yield last.labels
+        elif hints and self.n_init > 1:
+            none = self._association(graph, Supervision.none(graph.n_samples))
+            yield self._part(self._relaxed(none), replace(graph, degrees=none.mass), rng).labels
+            made += 1
+        rows, k, ones = relaxed.rows, self.n_clusters, np.ones(graph.n_samples)
+        for number in range(made, self.n_init):
+            if number == made and hints:
+                seeds = seeds_from_closure(rows, closure, k, ones, rng)
+            else:
+                seeds = extend_seeds(rows, np.empty((0, rows.shape[1])), k, ones, rng)
+            yield pairwise_distances_argmin(rows, seeds)
+
+    def _together(self, units: Association, component: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the labels with must-link components each in one cluster, and improved as such."""
+        k, n_units = self.n_clusters, len(units.mass)
+        if n_units == len(labels) or n_units < k:
+            return labels
+        votes = csr_array((np.ones(len(labels)), (component, labels)), shape=(n_units, k)).toarray()
+        return self._climbed(units, units.filled(votes.argmax(axis=1), k)).labels[component]
+
+    def _climbed(self, association: Association, labels: np.ndarray) -> Ended:
+        """Move all at once while that helps, then one by one, until neither does."""
+        sums = Sums.of(association, labels, self.n_clusters)
+        for n_iter in range(1, self.max_iter + 1):
+            moved = association.batch(labels, sums, self.shift_)
+            reached = Sums.of(association, moved, self.n_clusters) if (moved != labels).any() else sums
+            if reached.value > sums.value + 1e-10 * abs(sums.value):
+                labels, sums = moved, reached
+            elif association.climb(labels, sums) == 0:
+                return Ended(labels, sums, n_iter, True)
+            else:
+                sums = Sums.of(association, labels, self.n_clusters)  # what rounding left behind is swept out
+        return Ended(labels, sums, self.max_iter, False)
+
+    def _keep(self, partition: Partition, hints: Supervision) -> None:
+        if not self._settled:
+            self._warn_not_converged(self.n_iter_)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of each new row: the nearest mean in the space of the kernel.
+
+        A row that is like no row of the fit goes to the largest cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples_fit)
+            New rows; with ``affinity="precomputed"`` how alike each is to each row of the fit.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        graph, found, sums = self._last.graph, self._last.partition, self._sums
+        assert found is not None
+        alike = X if self._X is None else similarities(X, self._X, graph, self._recipe())
+        return self._nearest(alike, found.labels, sums)
+
+    def _nearest(self, alike: Any, labels: np.ndarray, sums: Sums) -> np.ndarray:
+        """Return the nearest cluster mean of rows, by how alike they are to the rows of the fit."""
+        marks = np.zeros((len(labels), self.n_clusters))
+        marks[np.arange(len(labels)), labels] = 1.0
+        linked = np.asarray(alike @ marks)
+        degrees = linked.sum(axis=1)
+        mass = (
+            np.where(degrees > 0, degrees, 1.0)
+            if self.objective == "normalized_cut"
+            else np.ones(len(degrees))
+        )
+        nearest = sums.nearness(linked, mass).argmax(axis=1).astype(np.int32)
+        nearest[degrees <= 0] = sums.sizes.argmax()
+        return nearest
+
+
+def _in_order(labels: np.ndarray) -> np.ndarray:
+    """Number the clusters by their first rows, so that equal clusterings have equal labels."""
+    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    ordered: np.ndarray = rank[numbers]
+    return ordered
+
+
+def _groups(hints: Supervision) -> tuple[csc_array, np.ndarray]:
+    """Return the groups of linked rows as columns of ones, and their weights, negative for cannot groups."""
+    both = (hints.must_groups, 1.0), (hints.cannot_groups, -1.0)
+    members = np.concatenate([groups.members for groups, _ in both])
+    first = len(hints.must_groups)
+    number = np.concatenate([hints.must_groups.group_of, first + hints.cannot_groups.group_of])
+    weights = np.concatenate([sign * groups.weights for groups, sign in both])
+    shape = (hints.n_samples, len(weights))
+    return csc_array((np.ones(len(members)), (members, number)), shape=shape), weights
+
+
+def _with_pairs(weights: Any, hints: Supervision, strength: float) -> Any:
+    """Return the graph with the linked pairs added, sparse as it was."""
+    pairs = np.concatenate([hints.must, hints.cannot])
+    values = strength * np.concatenate([hints.must_weights, -hints.cannot_weights])
+    if not len(pairs):
+        return weights
+    i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
+    links = csr_array((np.tile(values, 2), (i, j)), shape=weights.shape)
+    if issparse(weights):
+        return csr_array(weights + links)
+    whole = np.array(weights)
+    links = links.tocoo()
+    whole[links.coords] += links.data
+    return whole

@@ -1,0 +1,113 @@
+"""Links as a signed matrix over the rows, kept as columns of ones: linear in links, never formed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from likewise.spectral._operator import LowRank
+from likewise.supervision import Closure, Groups, Supervision
+
+
+@dataclass(frozen=True, eq=False)
+class LinkTerms:
+    """The symmetric matrix Q whose entry (i, j) is the sum of the weights of the columns with both i and j.
+
+    Its diagonal is 0. Two rows that cannot be together are a column of two ones and negative weight; a group
+    is one column, whatever its size.
+
+    Attributes
+    ----------
+    columns : csr_array of shape (n_samples, n_terms)
+        Ones.
+    weights : ndarray of shape (n_terms,)
+        Positive for rows that belong together.
+    """
+
+    columns: csr_array
+    weights: np.ndarray
+
+    def __bool__(self) -> bool:
+        return len(self.weights) > 0
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """What must be added to the diagonal of the sum over columns to make it 0."""
+        return -np.asarray(self.columns @ self.weights)
+
+    def term(self, strength: float = 1.0) -> LowRank:
+        """Return `strength` times the sum over columns; `strength` times `diagonal` is to be added to it."""
+        return LowRank(self.columns, strength * self.weights)
+
+    def toarray(self) -> np.ndarray:
+        """Return Q whole, N^2 numbers."""
+        whole: np.ndarray = self.term().toarray()
+        np.fill_diagonal(whole, 0.0)
+        return whole
+
+
+def implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
+    """Return the links and all that follows from them.
+
+    Rows of one must-link component belong together, with the mean weight of the must-links that join it.
+    Rows of two components with a cannot-link between them do not, with the largest weight of these links. A
+    cannot-link inside a component stands beside the must-links as it was stated.
+    """
+    n, component = hints.n_samples, closure.component
+    own = np.zeros(closure.n_components)  # the weight of each component's own column
+    inside = component[np.concatenate([hints.must[:, 0], hints.must_groups.members])]
+    given = np.concatenate([hints.must_weights, hints.must_groups.weights[hints.must_groups.group_of]])
+    total = np.bincount(inside, weights=given, minlength=len(own))
+    np.divide(total, np.bincount(inside, minlength=len(own)), out=own, where=total > 0)
+
+    ends = np.sort(component[hints.cannot], axis=1)
+    clash = ends[:, 0] == ends[:, 1]
+    edges, place = np.unique(ends[~clash], axis=0, return_inverse=True)
+    heaviest = np.zeros(len(edges))
+    np.maximum.at(heaviest, place.ravel(), hints.cannot_weights[~clash])
+    groups = closure.cannot_groups
+    # A column of two components also parts the rows within each of them; their own columns make up for it.
+    own += np.bincount(edges.ravel(), weights=np.repeat(heaviest, 2), minlength=len(own))
+    own += np.bincount(groups.members, weights=groups.weights[groups.group_of], minlength=len(own))
+    of_row = csr_array((np.ones(n), component, np.arange(n + 1)), shape=(n, closure.n_components))
+    used = np.flatnonzero(own)
+    clashing = hints.cannot_groups if len(closure.conflicts) else Groups.of(None, n, what="groups")
+    both = _conflicts_in_groups(clashing, component)
+    return _joined(
+        [
+            (of_row[:, used], own[used]),
+            (of_row @ _pairs(edges, closure.n_components), -heaviest),
+            (of_row @ _members(groups, closure.n_components), -groups.weights),
+            (_pairs(hints.cannot[clash], n), -hints.cannot_weights[clash]),
+            (_pairs(both[0], n), -both[1]),
+        ]
+    )
+
+
+def _conflicts_in_groups(groups: Groups, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of rows of a cannot group that must-links join, and their weights."""
+    pairs, weights = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
+    for rows, weight in zip(groups, groups.weights, strict=True):
+        order = rows[np.argsort(component[rows], kind="stable")]
+        same = component[order][1:] == component[order][:-1]
+        pairs.append(np.column_stack([order[:-1][same], order[1:][same]]))
+        weights.append(np.full(int(same.sum()), weight))
+    return np.concatenate(pairs), np.concatenate(weights)
+
+
+def _pairs(pairs: np.ndarray, n: int) -> csr_array:
+    at = (pairs.ravel(), np.repeat(np.arange(len(pairs)), 2))
+    return csr_array((np.ones(2 * len(pairs)), at), shape=(n, len(pairs)))
+
+
+def _members(groups: Groups, n: int) -> csr_array:
+    at = (groups.members, groups.group_of)
+    return csr_array((np.ones(len(groups.members)), at), shape=(n, len(groups)))
+
+
+def _joined(parts: list[tuple[csr_array, np.ndarray]]) -> LinkTerms:
+    columns = csr_array(hstack([csr_array(part) for part, _ in parts], format="csr"))
+    return LinkTerms(columns, np.concatenate([weights for _, weights in parts]).astype(np.float64))

@@ -1,0 +1,223 @@
+r"""The generalised eigenproblem of flexible constrained spectral clustering, solved without forming it.
+
+Wang & Davidson (2010) look for the vectors with
+
+.. math:: \bar L v = \lambda (\bar Q - \beta I) v, \qquad \lambda > 0 .
+
+Three things make it tame. The trivial vector v0, the square roots of the degrees, has :math:`\bar L v_0 = 0`,
+and every other solution has :math:`v_0^\top (\bar Q - \beta I) v = 0`. So with
+:math:`r = (\bar Q - \beta I) v_0` and :math:`g = v_0^\top r` the others are, but for a multiple of v0, the
+solutions of
+
+.. math:: M v = x B v, \qquad M = \bar Q - \beta I - r r^\top / g, \quad B = \bar L + v_0 v_0^\top,
+          \quad x = 1 / \lambda,
+
+and B is positive definite where the graph is connected. Of its solutions as many are positive as M has
+positive eigenvalues (Sylvester). And the j-th largest is the root of a function that only falls: that x for
+which the j-th largest eigenvalue of M - x B is 0, or of :math:`S - v_0 v_0^\top + M / x` is 1, where
+:math:`S = I - \bar L`. That last matrix is a graph plus few columns, as in all of this family.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from likewise.spectral._affinity import Graph
+from likewise.spectral._eigen import Eigen, leading_eigenvectors
+from likewise.spectral._link_terms import LinkTerms
+from likewise.spectral._operator import LowRank, SpectralOperator
+
+# Up to here all solutions are found at once, by a dense solver: as fast as the search for a few of them.
+DENSE_ROWS = 500
+# Vectors of cost 0, of a graph in parts, solve the problem for any x; this keeps theirs finite.
+_RIDGE = 1e-10
+_MOST = 1 / _RIDGE
+_ROUNDS = 60
+_SPARE = 8  # so many more solutions are looked at for the least cost
+
+
+@dataclass(frozen=True, eq=False)
+class Feasible:
+    """Solutions with a positive eigenvalue that part the rows, those of least cost first.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (n_found,)
+        The lambdas.
+    vectors : ndarray of shape (n_samples, n_found)
+        Of length 1, each with entries of both signs.
+    costs : ndarray of shape (n_found,)
+        ``v' L v``: between 0, for a cut through no edge, and 2.
+    converged : bool
+        Whether all eigenvectors on the way were found to the tolerance.
+    """
+
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+    costs: np.ndarray
+    converged: bool
+
+
+class Pencil:
+    """The problem for one graph and its links; `feasible` solves it for one level."""
+
+    def __init__(self, graph: Graph, links: LinkTerms, *, tol: float, solver: str, rng: Any) -> None:
+        self._graph, self._links = graph, links
+        self._tol, self._solver, self._rng = tol, solver, rng
+        self._half = graph.degrees**-0.5
+        strengths = np.asarray(graph.weights.sum(axis=1), dtype=np.float64).ravel()
+        self._trivial = np.sqrt(strengths / max(float(strengths.sum()), 1e-300))  # 0 for rows on their own
+        n = graph.n_samples
+        self._nothing = csr_array((n, n))
+        self._S = SpectralOperator(graph.weights, self._half)
+        self._Q = SpectralOperator(self._nothing, self._half, [links.term()], links.diagonal)
+        self._dense = n <= DENSE_ROWS or solver == "dense"
+        self._factor = None
+        if not self._dense and not issparse(graph.weights):
+            # One factorisation serves every level, and costs less than ten products with the graph each.
+            B = np.outer(self._trivial, self._trivial) - self._half[:, None] * graph.weights * self._half
+            B[np.diag_indices(n)] += 1.0 + _RIDGE
+            self._factor = cholesky(B, lower=True, overwrite_a=True, check_finite=False)
+        if self._dense:
+            S = self._S.toarray()
+            self._L = np.eye(n) - (S + S.T) / 2
+            self._Q_dense = self._Q.toarray()
+            self._B = self._L + np.outer(self._trivial, self._trivial)
+            self._B[np.diag_indices(n)] += _RIDGE
+
+    def link_eigenvalues(self, k: int) -> np.ndarray:
+        """Return the k largest eigenvalues of the normalised link matrix, largest first."""
+        if self._dense:
+            n = self._graph.n_samples
+            values: np.ndarray = eigh(self._Q_dense, eigvals_only=True, subset_by_index=(n - k, n - 1))
+            return values[::-1]
+        return self._leading(self._Q, k).values
+
+    def feasible(self, level: float, k: int) -> Feasible:
+        """Return up to `k` solutions for ``beta / vol = level``: those of least cost.
+
+        Of more than a few hundred rows the costs of some solutions of least eigenvalue are compared, and if
+        the graph is sparse of no more than `k`; nearly always these have the least cost.
+        """
+        trivial = self._trivial
+        if not trivial.any():
+            return self._feasible(level, k, np.zeros_like(trivial), 1.0)
+        size = max(abs(level), float(np.abs(self._Q @ trivial).max()), 1e-300)
+        r = self._Q @ trivial - level * trivial
+        if abs(trivial @ r) < 1e-9 * size:
+            # The trivial vector meets the level to the last digit: a hair less, for else nothing is defined.
+            level -= 1e-6 * size
+            r = self._Q @ trivial - level * trivial
+        return self._feasible(level, k, r, float(trivial @ r))
+
+    def _feasible(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
+        if self._factor is not None:
+            return self._factored(level, k, r, g)
+        if not self._dense:
+            few = self._searched(level, k, r, g)
+            # Some of them may not part the rows.
+            return self._searched(level, 2 * k - len(few.costs), r, g) if 0 < len(few.costs) < k else few
+        M = self._Q_dense - np.outer(r, r) / g
+        M[np.diag_indices_from(M)] -= level
+        x, vectors = eigh(M, self._B)
+        found = x > 1e-12 * np.abs(x).max(initial=0.0)
+        return self._whole(x[found][::-1], vectors[:, found][:, ::-1], r, g, k, True)
+
+    def _factored(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
+        """Find some more than k of the largest x with B = C C': the eigenvalues of inv(C) M inv(C)'."""
+        M, n = self._matrix(level, 1.0, r, g, graph=False), len(r)
+
+        def times(v: np.ndarray) -> np.ndarray:
+            inner = solve_triangular(self._factor, np.ravel(v), lower=True, trans="T", check_finite=False)
+            found: np.ndarray = solve_triangular(self._factor, M @ inner, lower=True, check_finite=False)
+            return found
+
+        operator = LinearOperator((n, n), matvec=times, dtype=np.float64)
+        wanted = min(k + _SPARE, n - 1)
+        converged = True
+        try:
+            x, vectors = eigsh(operator, wanted, which="LA", tol=self._tol, v0=self._rng.standard_normal(n))
+        except ArpackNoConvergence as stopped:
+            x, vectors, converged = stopped.eigenvalues, stopped.eigenvectors, False
+        found = x > 1e-12 * np.abs(x).max(initial=0.0)
+        order = np.flatnonzero(found)[np.argsort(-x[found], kind="stable")]
+        vectors = solve_triangular(self._factor, vectors[:, order], lower=True, trans="T", check_finite=False)
+        return self._whole(x[order], vectors, r, g, k, converged)
+
+    def _whole(
+        self, x: np.ndarray, vectors: np.ndarray, r: np.ndarray, g: float, k: int, converged: bool
+    ) -> Feasible:
+        """Add the trivial vector's part again; keep the `k` solutions of least cost that part the rows."""
+        vectors = vectors - np.outer(self._trivial, (r @ vectors) / g)
+        vectors = vectors / np.linalg.norm(vectors, axis=0)
+        smooth = self._S @ vectors
+        costs = np.maximum(1.0 - np.einsum("ij,ij->j", vectors, smooth), 0.0)
+        parts = (vectors.max(axis=0, initial=0.0) > 1e-8) & (vectors.min(axis=0, initial=0.0) < -1e-8)
+        order = np.argsort(np.where(parts, costs, np.inf), kind="stable")[: min(k, int(parts.sum()))]
+        return Feasible(1 / x[order], vectors[:, order], costs[order], converged)
+
+    # ------------------------------------------------------------------ many rows
+
+    def _matrix(
+        self, level: float, x: float, r: np.ndarray, g: float, graph: bool = True
+    ) -> SpectralOperator:
+        """Return S - v0 v0' + M / x, or with x = 1 and no graph M alone."""
+        unscaled = [LowRank((r / self._half)[:, None], np.array([-1 / (g * x)]))]
+        if graph:
+            unscaled.append(LowRank((self._trivial / self._half)[:, None], np.array([-1.0])))
+        return SpectralOperator(
+            self._graph.weights if graph else self._nothing,
+            self._half,
+            [self._links.term(1 / x), *unscaled],
+            self._links.diagonal / x,
+            shift=-level / x,
+        )
+
+    def _leading(
+        self, operator: SpectralOperator, k: int, start: np.ndarray | None = None, tol: float | None = None
+    ) -> Eigen:
+        tol = self._tol if tol is None else tol
+        return leading_eigenvectors(operator, k, start=start, tol=tol, solver=self._solver, rng=self._rng)
+
+    def _searched(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
+        """Find the k largest x, one after the other, by Newton's method within a bracket."""
+        at_zero = self._leading(self._matrix(level, 1.0, r, g, graph=False), k)
+        k = int((at_zero.values > 1e-9 * np.abs(at_zero.values).max()).sum())
+        x = max(float(at_zero.values[0]), 1e-300)
+        roots, vectors, converged = np.empty(k), np.empty((len(r), k)), True
+        start: np.ndarray | None = None
+        highest = _MOST
+        for j in range(k):
+            low, high = 0.0, highest
+            for _ in range(_ROUNDS):
+                # The error of an eigenvalue is the square of its vector's: on the way less will do.
+                eigen = self._leading(self._matrix(level, x, r, g), j + 1, start, max(self._tol, 1e-3))
+                start, v = eigen.vectors, eigen.vectors[:, j]
+                height = x * (eigen.values[j] - 1.0)
+                low, high = (x, high) if height > 0 else (low, x)
+                slope = 1.0 - v @ (self._S @ v) + (v @ self._trivial) ** 2
+                step = height / max(slope, 1e-12)
+                if abs(step) <= 1e-4 * x or high - low <= 1e-9 * high or x > _MOST / 8:
+                    break
+                x = _within(x + step, low, high)
+            x = _within(x + step, low, high)
+            eigen = self._leading(self._matrix(level, x, r, g), j + 1, start, self._tol)
+            start, converged = eigen.vectors, converged and eigen.converged
+            roots[j], vectors[:, j] = x, eigen.vectors[:, j]
+            highest = x * (1 + 1e-9)
+        return self._whole(roots, vectors, r, g, k, converged)
+
+
+def _within(x: float, low: float, high: float) -> float:
+    """Return x, or a point inside the bracket where x is outside of it."""
+    if low < x < high:
+        return x
+    if low == 0.0:
+        return high / 8
+    return min(8 * low, float(np.sqrt(low * high)))

@@ -1,0 +1,88 @@
+"""Which class of its bag is each row's own: what near rows may be, passed along the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+# What a row's own bag says keeps this share at each step; the rest comes from near rows.
+_STAY = 0.1
+_STEPS = 30
+_SETTLED = 1e-3
+_SMOOTH = 0.1  # so many rows of the usual mixture of classes are added to each cluster
+
+
+def even_shares(allowed: csr_array) -> csr_array:
+    """Return for each row 1 / (number of classes that its bag may hold) at each of these."""
+    shares = csr_array(allowed, dtype=np.float64, copy=True)
+    counts = np.diff(shares.indptr)
+    shares.data[:] = 1.0 / np.repeat(np.maximum(counts, 1), counts)
+    return shares
+
+
+def propagated(product: Any, degrees: np.ndarray, allowed: csr_array) -> csr_array:
+    r"""Return the share of each allowed class in each row, as near rows suggest.
+
+    With P0 the even shares and R the similarities divided by the degrees, :math:`0.9\,R P + 0.1\,P_0` takes
+    the place of P again and again; a row with a known bag keeps only the classes of that bag, and every row is
+    scaled to sum 1. Two rows of one bag part in this way: the one that lies among rows of bags with wrens
+    becomes a wren, and what is left over for the other is the thrush. Each step costs one product of the
+    graph with as many columns as there are classes.
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies the similarities with a block of columns.
+    degrees : ndarray of shape (n_samples,)
+    allowed : csr_array of shape (n_samples, n_classes)
+        1 for the classes of a row's bag; nothing for a row of which nothing is known.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_classes)
+        Shares at the places of `allowed`.
+    """
+    known = np.diff(allowed.indptr) > 0
+    mask = allowed.toarray() > 0
+    mask[~known] = True
+    first = even_shares(allowed).toarray()
+    shares = first
+    for _ in range(_STEPS):
+        step = (1.0 - _STAY) / degrees[:, None] * product(shares) + _STAY * first
+        step *= mask
+        totals = step.sum(axis=1, keepdims=True)
+        # A row of a known bag that hears of none of its classes keeps to the even shares.
+        step = np.where(totals > 0, step / np.where(totals > 0, totals, 1.0), first)
+        change = float(np.abs(step - shares)[known].sum(axis=1).mean()) if known.any() else 0.0
+        shares = step
+        if change < _SETTLED:
+            break
+    rows = np.repeat(np.arange(len(known)), np.diff(allowed.indptr))
+    return csr_array((shares[rows, allowed.indices], allowed.indices, allowed.indptr), shape=allowed.shape)
+
+
+def class_profile(
+    labels: np.ndarray, allowed: csr_array, k: int, start: csr_array | None = None, n_steps: int = 30
+) -> tuple[np.ndarray, csr_array]:
+    """Return the share of each class in each cluster, and of each allowed class in each row.
+
+    The likeliest profiles if a row of cluster k is of class c with probability ``profile[k, c]`` and all that
+    is known of it is that its bag holds the class, found by expectation maximisation from the shares in
+    `start`, or from even ones. The second result has the shares of the rows that follow from the profiles.
+    """
+    shares = even_shares(allowed) if start is None else csr_array(start, copy=True)
+    rows = np.repeat(np.arange(allowed.shape[0]), np.diff(allowed.indptr))
+    cell = labels[rows] * allowed.shape[1] + allowed.indices
+    usual = np.asarray(shares.sum(axis=0)).ravel()
+    usual = usual / max(usual.sum(), 1e-300)
+    profile = np.tile(usual, (k, 1))
+    for _ in range(n_steps):
+        counts = np.bincount(cell, weights=shares.data, minlength=k * allowed.shape[1])
+        profile = counts.reshape(k, -1) + _SMOOTH * usual
+        profile /= np.maximum(profile.sum(axis=1, keepdims=True), 1e-300)
+        shares.data[:] = profile.ravel()[cell]
+        totals = np.bincount(rows, weights=shares.data, minlength=allowed.shape[0])
+        shares.data /= np.maximum(totals, 1e-300)[rows]
+    return profile, shares

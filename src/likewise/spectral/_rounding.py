@@ -1,0 +1,71 @@
+"""From eigenvectors to clusters: unit rows, k-means with restarts, or the rotation of Yu & Shi."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, svd
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Scale each row to length 1; a row of zeros, of a data row like no other, stays where it is."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: np.ndarray = rows / np.where(lengths > 0, lengths, 1.0)
+    return scaled
+
+
+def cluster_means(rows: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+    """Return the mean of each cluster's rows; zeros for a cluster without any."""
+    sums = np.zeros((k, rows.shape[1]))
+    np.add.at(sums, labels, rows)
+    means: np.ndarray = sums / np.maximum(np.bincount(labels, minlength=k), 1)[:, None]
+    return means
+
+
+def by_kmeans(
+    rows: np.ndarray, k: int, n_init: int, rng: Any, labels: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the clusters of the rows by k-means, from the clusters given or from `n_init` starts."""
+    start: dict[str, Any] = {"n_init": n_init}
+    if labels is not None:
+        start = {"n_init": 1, "init": cluster_means(rows, labels, k)}
+    with warnings.catch_warnings():
+        # That there are fewer distinct rows than clusters is told by the estimator, in its own words.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found: np.ndarray = KMeans(k, random_state=rng, **start).fit(rows).labels_
+    return found
+
+
+def by_rotation(rows: np.ndarray, rng: Any, *, max_iter: int = 100) -> np.ndarray:
+    """Return the clusters by the discretisation of Yu & Shi (2003), for rows of length 1.
+
+    Finds a rotation R and an indicator matrix A that make ||A - rows R|| small, by turns: each row goes to
+    its largest coordinate; R is the orthogonal matrix nearest to rows' A. It starts from rows that are as
+    orthogonal as can be found, the first drawn by lot.
+    """
+    n, k = rows.shape
+    rotation = np.empty((k, k))
+    rotation[:, 0] = rows[rng.randint(n)]
+    along = np.zeros(n)
+    for column in range(1, k):
+        along += np.abs(rows @ rotation[:, column - 1])
+        rotation[:, column] = rows[along.argmin()]
+    labels = np.zeros(n, dtype=np.int64)
+    reached = -np.inf
+    for _ in range(max_iter):
+        labels = (rows @ rotation).argmax(axis=1)
+        sums = np.zeros((k, k))
+        np.add.at(sums, labels, rows)
+        try:
+            left, values, right = svd(sums)  # sums' = V S U', so the nearest rotation of rows is (U V')'
+        except LinAlgError:
+            break
+        if values.sum() <= reached * (1 + 1e-12):
+            break
+        reached = values.sum()
+        rotation = (left @ right).T
+    return labels

@@ -1,0 +1,197 @@
+"""What links and bags say of pairs of rows, asked only of the pairs that a graph has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from likewise.spectral._affinity import Graph
+from likewise.spectral._operator import LowRank
+from likewise.supervision import Bags, Closure, Supervision
+from likewise.supervision._labels import sorted_values
+
+_BLOCK = 1 << 22  # so many pairs of a dense graph are looked at once
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSets:
+    """The label sets that bags have, each once, and which of them each row's bag has.
+
+    Attributes
+    ----------
+    holds : csr_array of shape (n_sets, n_classes)
+        1 where a set holds a class.
+    of_row : ndarray of shape (n_samples,)
+        The set of each row; -1 where nothing is known.
+    classes : tuple
+        The names of the classes, sorted.
+    """
+
+    holds: csr_array
+    of_row: np.ndarray
+    classes: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, bags: Bags | None, n_samples: int) -> LabelSets:
+        """Gather the label sets of the bags, if there are any."""
+        if bags is None:
+            return cls.gathered([], np.full(n_samples, -1, dtype=np.int64))
+        return cls.gathered(list(bags.labels), bags.codes)
+
+    @classmethod
+    def gathered(cls, sets_of: list[Any], codes: np.ndarray) -> LabelSets:
+        """Gather ``sets_of[codes[i]]`` for each row i; None, or a code of -1, where nothing is known."""
+        sets = list(dict.fromkeys(labels for labels in sets_of if labels is not None))
+        classes = tuple(sorted_values({label for one in sets for label in one}))
+        number = {label: c for c, label in enumerate(classes)}
+        at = [(s, number[label]) for s, one in enumerate(sets) for label in one]
+        s, c = np.array(at, dtype=np.int64).reshape(-1, 2).T
+        holds = csr_array((np.ones(len(s)), (s, c)), shape=(len(sets), len(classes)))
+        holds.sort_indices()
+        place: dict[Any, int] = {labels: s for s, labels in enumerate(sets)} | {None: -1}
+        of_code = np.array([*(place[labels] for labels in sets_of), -1], dtype=np.int64)
+        return cls(holds, of_code[codes], classes)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many classes each set holds."""
+        return np.diff(self.holds.indptr)
+
+    @property
+    def known(self) -> np.ndarray:
+        """Whether anything is known of each row's bag."""
+        return self.of_row >= 0
+
+    def indicators(self) -> csr_array:
+        """Return 1 for each row and class that its bag's labels allow, shape (n_samples, n_classes)."""
+        rows = np.flatnonzero(self.known)
+        picked = csr_array(self.holds[self.of_row[rows]])
+        indptr = np.zeros(len(self.of_row) + 1, dtype=np.int64)
+        np.cumsum(
+            np.bincount(rows, weights=np.diff(picked.indptr), minlength=len(self.of_row)), out=indptr[1:]
+        )
+        shape = (len(self.of_row), len(self.classes))
+        return csr_array((picked.data, picked.indices, indptr), shape=shape)
+
+    def disjoint(self) -> np.ndarray:
+        """Mark pairs of sets that share no class, shape (n_sets + 1, n_sets + 1); the last is 'unknown'."""
+        apart = np.zeros((self.holds.shape[0] + 1,) * 2, dtype=bool)
+        apart[:-1, :-1] = (self.holds @ self.holds.T).toarray() == 0
+        return apart
+
+    def alone(self) -> np.ndarray:
+        """Return each row's class where its bag has a single label, -1 elsewhere."""
+        single = (
+            np.where(self.sizes == 1, self.holds.indices[self.holds.indptr[:-1]], -1)
+            if len(self.sizes)
+            else []
+        )
+        found: np.ndarray = np.array([*single, -1], dtype=np.int64)[self.of_row]
+        return found
+
+
+class Apart:
+    """Tells which pairs of rows cannot belong together: by links and what they imply, by label sets or both."""
+
+    def __init__(self, closure: Closure | None = None, sets: LabelSets | None = None) -> None:
+        self._tests: list[tuple[np.ndarray, Any]] = []
+        if closure is not None and (len(closure.cannot) or len(closure.cannot_groups)):
+            pairs = np.concatenate([closure.cannot, closure.cannot_groups.pairs()[0]])
+            pairs = pairs[pairs[:, 0] != pairs[:, 1]]  # a contradiction: here the must-links win
+            n = closure.n_components
+            ones = np.ones(len(pairs), dtype=bool)
+            edges = csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+            self._tests.append((closure.component, csr_array(edges + edges.T)))
+        if sets is not None and len(sets.sizes):
+            self._tests.append((sets.of_row, sets.disjoint()))
+
+    def __bool__(self) -> bool:
+        return bool(self._tests)
+
+    def of(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Tell for each pair (i[t], j[t]) whether its rows are known to be apart."""
+        found = np.zeros(len(i), dtype=bool)
+        for code, table in self._tests:
+            a, b = code[i], code[j]
+            found |= np.asarray(table[a, b]).ravel() if not issparse(table) else _looked_up(table, a, b)
+        return found
+
+    def cut(self, weights: Any, also: Any = None) -> Any:
+        """Return the weights with 0 for pairs that are apart, and for those that `also(i, j)` marks."""
+
+        def marked(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+            return self.of(i, j) | also(i, j) if also is not None else self.of(i, j)
+
+        if issparse(weights):
+            i = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+            data = np.where(marked(i, weights.indices), 0.0, weights.data)
+            kept = csr_array((data, weights.indices.copy(), weights.indptr.copy()), shape=weights.shape)
+            kept.eliminate_zeros()
+            return kept
+        cut = weights.copy()
+        n = len(weights)
+        step = max(_BLOCK // n, 1)
+        for first in range(0, n, step):
+            block = cut[first : first + step]
+            i = np.repeat(np.arange(first, first + len(block)), n)
+            block[marked(i, np.tile(np.arange(n), len(block))).reshape(block.shape)] = 0.0
+        return cut
+
+
+def _looked_up(table: csr_array, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return whether a sparse table has the entries (a[t], b[t]), by a search among its sorted keys."""
+    i = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    keys = np.sort(i * table.shape[1] + table.indices)
+    wanted = a * table.shape[1] + b
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    found: np.ndarray = keys[at] == wanted
+    return found
+
+
+def components(closure: Closure) -> csr_array:
+    """Return the must-link components of two rows or more as columns of ones, shape (n_samples, n_found)."""
+    rows = np.flatnonzero(closure.sizes[closure.component] > 1)
+    names, column = np.unique(closure.component[rows], return_inverse=True)
+    return csr_array((np.ones(len(rows)), (rows, column)), shape=(len(closure.component), len(names)))
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """A graph with links written into it: 1 for rows that must be together, 0 for rows that cannot be.
+
+    The matrix is ``weights`` plus the low-rank ``terms`` plus ``diag(diagonal)``; ``degrees`` are its row sums.
+    """
+
+    weights: Any
+    degrees: np.ndarray
+    terms: list[LowRank]
+    diagonal: np.ndarray | None
+
+    @classmethod
+    def of(cls, graph: Graph, closure: Closure, sets: LabelSets | None = None) -> Linked:
+        """Write in what the links say and imply, and what label sets that share no class imply."""
+        apart, together = Apart(closure, sets), components(closure)
+        if not together.shape[1]:
+            weights = apart.cut(graph.weights) if apart else graph.weights
+            return cls(weights, Graph.of(weights).degrees, [], None)
+        component, linked = closure.component, np.diff(together.indptr) > 0
+
+        def certain(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+            return linked[i] & (component[i] == component[j])
+
+        weights = apart.cut(graph.weights, certain)
+        degrees = Graph.of(weights, added=np.where(linked, closure.sizes[component] - 1.0, 0.0)).degrees
+        # Ones for all pairs of a component, and 0 for a row with itself.
+        return cls(
+            weights, degrees, [LowRank(together, np.ones(together.shape[1]))], -linked.astype(np.float64)
+        )
+
+
+def single_label_links(hints: Supervision) -> Supervision:
+    """Return the must-links that bags of a single label imply, and the cannot-links between such bags."""
+    sets = LabelSets.of(hints.bags, hints.n_samples)
+    labels = [sets.classes[c] if c >= 0 else None for c in sets.alone()]
+    return Supervision.from_labels(labels).to_links()

@@ -1,0 +1,248 @@
+"""The table of bag labels, ``bag,labels``: what each bag holds, in a file beside the data."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import os
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from likewise.exceptions import FileFormatError, InconsistentSupervisionWarning, SupervisionError
+from likewise.supervision._labels import Labels, sorted_values
+from likewise.supervision._records import SHOWN, Problems
+from likewise.supervision._supervision import Supervision
+from likewise.supervision._tables import NOTE, csv_rows
+from likewise.supervision.io import Format, decoded, format_of, parquet_rows
+
+BAG, LABELS = "bag", "labels"
+PARTED_BY = ";"
+_MANY = 20_000  # among more bags than this, only plain slips are looked for
+Rows = list[tuple[int, Sequence[Any]]]
+
+
+def read_bag_labels(
+    path: str | os.PathLike[str],
+    bags: Any,
+    *,
+    format: Format | None = None,
+    encoding: str = "utf-8",
+) -> Supervision:
+    """Read what each bag holds, for rows whose bags are known.
+
+    The table has the columns ``bag,labels``, with a bag's labels parted by semicolons: ``r1,wren;owl``. A bag
+    that it does not name is unlabelled. Names are compared as text, letter by letter; a bag that is a whole
+    number in `bags` is compared as it is written, 1 as ``1``. The cost is linear in rows and lines.
+
+    Parameters
+    ----------
+    path : path-like
+        The file: CSV or Parquet, which may be packed with gzip.
+    bags : array-like of shape (n_samples,)
+        Each row's bag: text or a whole number; None or NaN for a row in no bag.
+    format : {"csv", "parquet"}, optional
+        By default the end of the name tells.
+    encoding : str, default="utf-8"
+        The encoding of a CSV file.
+
+    Returns
+    -------
+    Supervision
+        Bags, named as in `bags`, and their labels, which are text.
+
+    Raises
+    ------
+    FileFormatError
+        If a bag of the table has no rows, no labels, or other labels on another line; the message gives the
+        lines, and nothing is read.
+
+    Warns
+    -----
+    InconsistentSupervisionWarning
+        If a bag has more labels than rows, so that some of its labels stand for no row that is here.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from likewise.supervision import read_bag_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "bags.csv")
+    ...     _ = path.write_text("bag,labels\\n1,wren;owl\\n")
+    ...     hints = read_bag_labels(path, [1, 1, 2, None])
+    >>> hints
+    Supervision(4 rows: 2 bag(s), 1 of them labelled)
+    >>> sorted(hints.bags.labels[0])
+    ['owl', 'wren']
+    """
+    members = Labels.of(bags, what="bags")
+    names = named_by_text(members.classes)
+    problems, header, rows = table_cells_of(path, format, encoding)
+    _check_header(header, problems.path)
+    at_bag, at_labels = header.index(BAG), header.index(LABELS)
+    told: dict[Hashable, tuple[frozenset[str], int]] = {}
+    for line, cells in rows:
+        try:
+            bag, labels = _bag_of(cells[at_bag], names), _label_set(cells[at_labels], cells[at_bag])
+            before, first = told.setdefault(bag, (labels, line))
+            if before != labels:
+                raise ValueError(
+                    f"bag {cells[at_bag]!r} has the labels {_shown(labels)}, but {_shown(before)} on line "
+                    f"{first}. Keep one of the two lines."
+                )
+        except ValueError as error:
+            problems.add(line, str(error))
+    problems.settle()
+    counts = Counter(members.codes.tolist())
+    small = [
+        (name, len(told[name][0]), counts[code])
+        for code, name in enumerate(members.classes)
+        if name in told and len(told[name][0]) > counts[code]
+    ]
+    if small:
+        _warn_small(small, problems.path)
+    known = [None if code < 0 else members.classes[code] for code in members.codes.tolist()]
+    return Supervision.from_bags(known, {bag: labels for bag, (labels, _) in told.items()})
+
+
+def table_cells_of(
+    path: str | os.PathLike[str], format: str | None, encoding: str
+) -> tuple[Problems, list[str], Rows]:
+    """Return a table whole: where to note what is wrong with it, its header, its rows with their lines."""
+    data, name = Path(path).read_bytes(), os.fspath(path)
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError) as error:
+            raise FileFormatError(f"{name} cannot be unpacked with gzip: {error}.") from error
+        path = Path(path).with_suffix("") if Path(path).suffix.lower() == ".gz" else path
+    kind = format_of(path, format)
+    if kind == "jsonl":
+        raise ValueError(f"{name!r} is JSON Lines; tables of bags are CSV or Parquet.")
+    problems = Problems(name, ", row " if kind == "parquet" else ":")
+    if not data.strip():
+        raise FileFormatError(f"{name} is empty; wanted a table with a header.")
+    if kind == "parquet":
+        header, numbered, _ = parquet_rows(data, name)
+        rows: Rows = list(numbered)
+    else:
+        lines = csv_rows(decoded(data, encoding, name), 1, problems)
+        header = [cell.strip() for cell in next(lines, (1, [""]))[1]]
+        rows = list(lines)
+        problems.settle()
+    if len(set(header)) < len(header):
+        twice = Counter(header).most_common(1)[0][0]
+        raise FileFormatError(f"{name}: two columns are called {twice!r}; rename one of them.")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            problems.add(line, f"{len(cells)} cell(s) where the header has {len(header)}.")
+    problems.settle()
+    return problems, header, rows
+
+
+def text_of(value: Any, what: str = "bag") -> str:
+    """Return a bag's or a label's name as a file has it: text as it is, a whole number by its digits.
+
+    >>> text_of("01"), text_of(1), text_of(1.0)
+    ('01', '1', '1')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float) and value.is_integer():  # pandas makes 1.0 of 1 where some cells are empty
+        return str(int(value))
+    raise SupervisionError(
+        f"the {what} {value!r} is of type {type(value).__name__}; a table names a {what} by text or by a "
+        "whole number. Make text of it first."
+    )
+
+
+def named_by_text(values: Iterable[Hashable], what: str = "bag") -> dict[str, Hashable]:
+    """Return each name by its text; two names with one text could not be told apart in a file."""
+    names: dict[str, Hashable] = {}
+    for value in values:
+        text = text_of(value, what)
+        if text in names:
+            raise SupervisionError(
+                f"{names[text]!r} and {value!r} are two {what}s, yet both are written {text!r}. "
+                "Rename one of them."
+            )
+        names[text] = value
+    return names
+
+
+def _check_header(header: list[str], path: str) -> None:
+    header[:] = [name.lower() for name in header]
+    if {BAG, LABELS} <= set(header) <= {BAG, LABELS, NOTE}:
+        return
+    tip = next((sep for sep in (";", "\t") if len(header) == 1 and sep in header[0]), None)
+    way_on = "Rename or remove the others; a column `note` may stay."
+    if tip:
+        way_on = (
+            f"The cells seem to be separated by {tip!r}; wanted commas, and {PARTED_BY!r} between labels."
+        )
+    elif "id" in header:
+        way_on = "A table that names rows by their ids is one of hints: read it with read_hints."
+    elif "label" in header and LABELS not in header:
+        way_on = f"One line tells all labels of a bag, as in r1,wren{PARTED_BY}owl."
+    raise FileFormatError(
+        f"{path}: the columns are {', '.join(map(repr, header))}; wanted {BAG} and {LABELS}. {way_on}"
+    )
+
+
+def _bag_of(cell: Any, names: dict[str, Hashable]) -> Hashable:
+    """Return the bag that a cell names, or say which one may have been meant."""
+    if cell == "":
+        raise ValueError("bag is empty.")
+    text = text_of(cell)
+    if text in names:
+        return names[text]
+    said = f"bag {text!r} has labels, but no row is in it"
+    number = _number(text)
+    same = next((name for name in names if number is not None and _number(name) == number), None)
+    if same is not None:
+        raise ValueError(
+            f"{said}; there are rows in bag {same!r}. The two files write the same number in two ways: write "
+            "it alike in both."
+        )
+    plain = text.strip().casefold()
+    near = next((name for name in names if name.strip().casefold() == plain), None)
+    if near is None and len(names) <= _MANY:
+        near = next(iter(difflib.get_close_matches(text, names, n=1, cutoff=0.75)), None)
+    raise ValueError(f"{said}. " + (f"Did you mean {near!r}?" if near else "Take the line out, or add rows."))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _label_set(cell: Any, bag: Any) -> frozenset[str]:
+    parts = cell if isinstance(cell, list) else [cell] if not isinstance(cell, str) else cell.split(PARTED_BY)
+    labels = frozenset(label for part in parts if (label := text_of(part, "label").strip()))
+    if not labels:
+        raise ValueError(
+            f"bag {bag!r} has no labels. Leave the line out if they are not known; if the bag holds none of "
+            "the classes, give it a label of its own, such as none."
+        )
+    return labels
+
+
+def _shown(labels: frozenset[str]) -> str:
+    return PARTED_BY.join(sorted_values(labels))
+
+
+def _warn_small(small: list[tuple[Hashable, int, int]], path: str) -> None:
+    told = ", ".join(f"{name!r} ({n_labels} for {n_rows})" for name, n_labels, n_rows in small[:SHOWN])
+    more = f" and {len(small) - SHOWN} more" if len(small) > SHOWN else ""
+    warnings.warn(
+        f"{path}: {len(small)} bag(s) have more labels than rows: {told}{more}. Some of their labels are "
+        "those of no row; rows may be missing.",
+        InconsistentSupervisionWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,344 @@
+"""Rows in bags as a pair of tables: one of rows, each with its bag, and one of what the bags hold."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._optional import require
+from likewise.exceptions import FileFormatError, SupervisionError
+from likewise.supervision._bag_labels import (
+    BAG,
+    LABELS,
+    PARTED_BY,
+    Rows,
+    named_by_text,
+    read_bag_labels,
+    table_cells_of,
+    text_of,
+)
+from likewise.supervision._ids import RowIds
+from likewise.supervision._labels import Labels, sorted_values
+from likewise.supervision._records import Problems
+from likewise.supervision._rows import FloatArray
+from likewise.supervision._supervision import Supervision
+from likewise.supervision._tables import csv_line
+from likewise.supervision.io import format_of, put_in_place
+
+Path_ = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class BagData:
+    """Rows in bags, as :func:`read_bags` finds them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The features, all finite.
+    ids : RowIds
+        The id of each row.
+    supervision : Supervision
+        The bag of each row, and the labels of the bags that have any.
+    y : ndarray of object, of shape (n_samples,), or None
+        The true class of each row as text, None where it is not known; None if there is no such column.
+    feature_names : tuple of str
+        The columns of `X`.
+    """
+
+    X: FloatArray
+    ids: RowIds
+    supervision: Supervision
+    y: npt.NDArray[Any] | None
+    feature_names: tuple[str, ...]
+
+
+def read_bags(
+    data: Path_,
+    bag_labels: Path_ | None = None,
+    *,
+    bag: str = BAG,
+    label: str | None = "label",
+    id: str | None = "id",
+    features: Sequence[str] | None = None,
+    encoding: str = "utf-8",
+) -> BagData:
+    """Read multi-instance multi-label data: a table of rows in bags, and a table of what the bags hold.
+
+    The first table has a column of bags, features, and perhaps ids and true classes. An empty cell of the bag
+    column is a row in no bag. The second has the columns ``bag,labels``; see :func:`read_bag_labels`, which
+    reads it alone. Ids, bags and labels are text. The cost is linear in the files.
+
+    Parameters
+    ----------
+    data : path-like
+        The table of rows: CSV or Parquet, which may be packed with gzip.
+    bag_labels : path-like, optional
+        The table of bag labels. Without it all bags are unlabelled.
+    bag : str, default="bag"
+        The column of bags.
+    label, id : str or None
+        The columns of true classes and of ids. By default ``label`` and ``id``, if the table has them; rows
+        without ids are called 0, 1, 2 and so on. None takes no column.
+    features : sequence of str, optional
+        The columns of features; by default all others.
+    encoding : str, default="utf-8"
+        The encoding of CSV files.
+
+    Returns
+    -------
+    BagData
+        Features, ids, bags as hints, and the true classes if there are any.
+
+    Raises
+    ------
+    FileFormatError
+        If anything in the files is wrong; the message gives the line, and nothing is read.
+
+    See Also
+    --------
+    write_bags : writes the two tables.
+    likewise.datasets.load : the same for data sets of the catalogue.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from likewise.supervision import read_bags
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows, labels = (pathlib.Path(folder, name) for name in ("rows.csv", "bags.csv"))
+    ...     _ = rows.write_text("bag,label,f0\\nr1,wren,0.5\\nr1,owl,2\\n,owl,2.5\\n")
+    ...     _ = labels.write_text("bag,labels\\nr1,wren;owl\\n")
+    ...     read = read_bags(rows, labels)
+    >>> read.X.tolist(), read.y.tolist()
+    ([[0.5], [2.0], [2.5]], ['wren', 'owl', 'owl'])
+    >>> read.supervision
+    Supervision(3 rows: 1 bag(s), 1 of them labelled)
+    """
+    problems, header, rows = table_cells_of(data, None, encoding)
+    path = problems.path
+    if not rows:
+        raise FileFormatError(f"{path} has a header and no rows.")
+    bag = _column(bag, header, path)
+    label, id = (_optional(name, default, header, path) for name, default in ((label, "label"), (id, "id")))
+    others = {bag, label, id}
+    names = tuple(name for name in header if name not in others) if features is None else tuple(features)
+    for name in names:
+        if _column(name, header, path) in others or names.count(name) > 1:
+            raise FileFormatError(f"{path}: the column {name!r} is named for two ends.")
+    if not names:
+        raise FileFormatError(f"{path} has no column of features beside {', '.join(map(repr, header))}.")
+    X = _numbers(rows, [header.index(name) for name in names], names, problems)
+    bags = _texts(rows, header.index(bag), bag, problems)
+    ids = None if id is None else _texts(rows, header.index(id), id, problems)
+    if ids is not None:
+        _check_ids(ids, rows, problems)
+    classes = None if label is None else _texts(rows, header.index(label), label, problems)
+    problems.settle()
+    if bag_labels is None:
+        hints = Supervision.from_bags(bags)
+    else:
+        hints = read_bag_labels(bag_labels, bags, encoding=encoding)
+    y = None
+    if classes is not None:
+        y = np.array(classes, dtype=object)
+    return BagData(X, RowIds.numbered(len(X)) if ids is None else RowIds.of(ids), hints, y, names)
+
+
+def write_bags(
+    data: Path_,
+    bag_labels: Path_,
+    X: Any,
+    hints: Supervision,
+    *,
+    ids: Any = None,
+    y: Any = None,
+    feature_names: Sequence[str] | None = None,
+) -> None:
+    """Write multi-instance multi-label data as the two tables that :func:`read_bags` reads.
+
+    Each file is written under another name and then put in place, so that a crash leaves the old one whole.
+
+    Parameters
+    ----------
+    data, bag_labels : path-like
+        The files, CSV or Parquet as their names end. The first gets the columns ``id`` (if ids are given),
+        ``bag``, ``label`` (if `y` is given) and the features, the second ``bag`` and ``labels``.
+    X : array-like of shape (n_samples, n_features)
+        The features.
+    hints : Supervision
+        Bags and their labels, and nothing else: what the tables cannot hold is refused. Unlabelled bags are
+        not named in the second table. Names must be text or whole numbers, and labels without semicolons.
+    ids : RowIds or sequence of str, optional
+        The id of each row.
+    y : array-like of shape (n_samples,), optional
+        The true class of each row, None where it is not known.
+    feature_names : sequence of str, optional
+        By default ``f0``, ``f1`` and so on.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from likewise.supervision import Supervision, read_bags, write_bags
+    >>> hints = Supervision.from_bags(["r1", "r1", None], {"r1": ["wren", "owl"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows, labels = (pathlib.Path(folder, name) for name in ("rows.csv", "bags.csv"))
+    ...     write_bags(rows, labels, [[0.5], [2.0], [2.5]], hints)
+    ...     print(labels.read_text())
+    ...     read_bags(rows, labels).supervision == hints
+    bag,labels
+    r1,owl;wren
+    <BLANKLINE>
+    True
+    """
+    rows = np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
+        raise ValueError(f"X must hold finite numbers of shape (n_samples, n_features), got {rows.shape}.")
+    if hints.n_samples != len(rows):
+        raise SupervisionError(f"the hints speak of {hints.n_samples} rows, but X has {len(rows)}.")
+    if others := sorted(hints.kinds - {"bags"}):
+        raise SupervisionError(
+            f"the hints hold {' and '.join(others)} too, which tables of bags do not. Write those with "
+            "write_hints, and pass hints.only('bags') here."
+        )
+    if os.path.realpath(data) == os.path.realpath(bag_labels):
+        raise ValueError(f"the two tables need two files, got {os.fspath(data)!r} twice.")
+    for path in (data, bag_labels):
+        if format_of(path, None) == "jsonl":
+            raise ValueError(f"{os.fspath(path)!r} is JSON Lines; tables of bags are CSV or Parquet.")
+    names = _feature_names(feature_names, rows.shape[1])
+    columns: dict[str, list[Any]] = {}
+    if ids is not None:
+        columns["id"] = list(RowIds.of(ids))
+    columns[BAG] = [""] * len(rows)
+    told: dict[str, list[str]] = {BAG: [], LABELS: []}
+    if (bags := hints.bags) is not None:
+        texts = [*_checked(bags.names, "bag"), ""]
+        columns[BAG] = [texts[code] for code in bags.codes.tolist()]
+        for text, labels in zip(texts, bags.labels, strict=False):
+            if labels is not None:
+                told[BAG].append(text)
+                told[LABELS].append(PARTED_BY.join(_checked(sorted_values(labels), "label")))
+    if y is not None:
+        classes = Labels.of(y, what="y")
+        words = [*_checked(classes.classes, "label"), ""]
+        columns["label"] = [words[code] for code in classes.codes.tolist()]
+    columns |= {name: rows[:, c].tolist() for c, name in enumerate(names)}
+    if wrong := [name for name, cells in columns.items() if len(cells) != len(rows)]:
+        raise ValueError(f"{wrong[0]} has {len(columns[wrong[0]])} entries where X has {len(rows)} rows.")
+    for path, table in ((data, columns), (bag_labels, told)):
+        _write(path, table)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def _column(name: str, header: list[str], path: str) -> str:
+    if name in header:
+        return name
+    close = difflib.get_close_matches(name, header, n=1)
+    shown = ", ".join(map(repr, header[:8])) + (", …" if len(header) > 8 else "")
+    meant = f"did you mean {close[0]!r}?" if close else f"it has {shown}."
+    raise FileFormatError(f"{path} has no column {name!r}; {meant}")
+
+
+def _optional(name: str | None, default: str, header: list[str], path: str) -> str | None:
+    """Return a column that was asked for; the one that is looked for by default may be absent."""
+    if name is None or (name == default and name not in header):
+        return None
+    return _column(name, header, path)
+
+
+def _numbers(rows: Rows, at: list[int], names: Sequence[str], problems: Problems) -> FloatArray:
+    try:
+        X = np.array([[float(cells[c]) for c in at] for _, cells in rows], dtype=np.float64)
+        if np.isfinite(X).all():
+            return X
+    except (TypeError, ValueError):
+        pass
+    for line, cells in rows:
+        for c, name in zip(at, names, strict=True):
+            try:
+                good = math.isfinite(float(cells[c]))
+            except (TypeError, ValueError):
+                good = False
+            if not good:
+                problems.add(line, f"the column {name!r} is {cells[c]!r}; wanted a finite number.")
+                break
+    problems.settle()
+    raise AssertionError("some cell is no finite number")
+
+
+def _texts(rows: Rows, at: int, name: str, problems: Problems) -> list[str | None]:
+    found: list[str | None] = []
+    for line, cells in rows:
+        try:
+            found.append(None if cells[at] == "" else text_of(cells[at], name))
+        except SupervisionError as error:
+            problems.add(line, str(error))
+            found.append(None)
+    return found
+
+
+def _check_ids(ids: list[str | None], rows: Rows, problems: Problems) -> None:
+    first: dict[str, int] = {}
+    for (line, _), text in zip(rows, ids, strict=True):
+        if text is None:
+            problems.add(line, "the id is empty; each row needs one.")
+        elif first.setdefault(text, line) != line:
+            problems.add(line, f"the id {text!r} is that of line {first[text]} too; ids must differ.")
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def _checked(values: Any, what: str) -> list[str]:
+    """Return names as texts that come back the same when they are read."""
+    texts = list(named_by_text(values, what))
+    for text in texts:
+        if not text or (what == "label" and (PARTED_BY in text or text != text.strip())):
+            raise SupervisionError(
+                f"the {what} {text!r} would not come back from a table as it is; wanted text that is not "
+                f"empty{', without semicolons and outer blanks' if what == 'label' else ''}."
+            )
+    return texts
+
+
+def _feature_names(given: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+    names = tuple(f"f{c}" for c in range(n_features)) if given is None else tuple(map(str, given))
+    if len(names) != n_features or len(set(names)) < len(names):
+        raise ValueError(f"feature_names must be {n_features} different names, got {names!r}.")
+    if taken := [name for name in names if name in ("id", BAG, "label") or name != name.strip() or not name]:
+        raise ValueError(f"a feature cannot be called {taken[0]!r} in a table of bags; rename it.")
+    return names
+
+
+def _write(path: Path_, columns: dict[str, list[Any]]) -> None:
+    if format_of(path, None) == "parquet":
+        parquet = require("pyarrow.parquet", extra="scale")
+        pyarrow = require("pyarrow", extra="scale")
+        cells = {name: [None if cell == "" else cell for cell in column] for name, column in columns.items()}
+        texts = {name: pyarrow.string() for name in ("id", BAG, LABELS, "label") if name in cells}
+        table = pyarrow.table(
+            {name: pyarrow.array(column, type=texts.get(name)) for name, column in cells.items()}
+        )
+        put_in_place(path, lambda part: parquet.write_table(table, part))
+        return
+    rows = zip(*columns.values(), strict=True)
+    lines = [csv_line(columns), *(csv_line(map(_cell, row)) for row in rows)]
+    text = "".join(line + "\n" for line in lines)
+    put_in_place(path, lambda part: Path(part).write_bytes(text.encode("utf-8")))
+
+
+def _cell(value: Any) -> str:
+    """Return a cell as text; a whole number without its decimal point."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    return str(value)
