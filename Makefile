@@ -44,10 +44,10 @@ test-all: $(VENV)/.dev  ## the tests, slow ones included
 
 bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
-	for room in kmeans mixture discriminative metric; do $(BIN)/python benchmarks/$$room.py || exit 1; done
+	for room in kmeans mixture spectral discriminative metric; do $(BIN)/python benchmarks/$$room.py || exit 1; done
 
 reproduce: $(VENV)/.dev  ## the figures of the papers
-	for paper in mpck_means gm_pr discriminative; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
+	for paper in mpck_means gm_pr bag_constraints discriminative; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
 
 docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
@@ -55,6 +55,7 @@ docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
 pictures: $(VENV)/.run  ## the pictures of the README and the pages
 	$(BIN)/python examples/readme_picture.py
 	$(BIN)/python examples/two_moons.py
+	$(BIN)/python examples/pages_of_digits.py
 
 lint: $(VENV)/.dev  ## form and types
 	$(BIN)/ruff check .

@@ -63,6 +63,7 @@ ROOMS = [
     "mixture",
     "discriminative",
     "metric",
+    "spectral",
     "evaluation",
     "datasets",
     "plotting",

@@ -11,10 +11,13 @@ ESTIMATORS = all_hinted_estimators()
 
 def test_the_walk_finds_the_family():
     assert [cls.__name__ for cls in ESTIMATORS] == [
+        "BagSpectralClustering",
         "COPKMeans",
         "ConstrainedKMeans",
+        "ConstrainedKernelKMeans",
         "DiscriminativeClustering",
         "EquivalenceGaussianMixture",
+        "FlexibleSpectralClustering",
         "ITML",
         "LSML",
         "MKMeans",
@@ -24,9 +27,11 @@ def test_the_walk_finds_the_family():
         "PairwiseGaussianMixture",
         "PosteriorConstrainedGaussianMixture",
         "RCA",
+        "RegularizedSpectralClustering",
         "SSSVaD",
         "SeededKMeans",
         "SparseLP",
+        "SpectralLearning",
     ]
 
 

@@ -24,20 +24,32 @@ if TYPE_CHECKING:
         PairwiseGaussianMixture,
         PosteriorConstrainedGaussianMixture,
     )
+    from likewise.spectral import (
+        BagSpectralClustering,
+        ConstrainedKernelKMeans,
+        FlexibleSpectralClustering,
+        RegularizedSpectralClustering,
+        SpectralLearning,
+    )
     from likewise.supervision import Supervision
 
 _HOME = {
+    "BagSpectralClustering": "spectral",
     "COPKMeans": "kmeans",
     "ConstrainedKMeans": "kmeans",
+    "ConstrainedKernelKMeans": "spectral",
     "DiscriminativeClustering": "discriminative",
     "EquivalenceGaussianMixture": "mixture",
+    "FlexibleSpectralClustering": "spectral",
     "HintSearchCV": "evaluation",
     "MKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
     "PairwiseGaussianMixture": "mixture",
     "PosteriorConstrainedGaussianMixture": "mixture",
+    "RegularizedSpectralClustering": "spectral",
     "SeededKMeans": "kmeans",
+    "SpectralLearning": "spectral",
     "Supervision": "supervision",
 }
 _ROOMS = (
@@ -49,22 +61,28 @@ _ROOMS = (
     "metric",
     "mixture",
     "plotting",
+    "spectral",
     "supervision",
     "testing",
 )
 
 __all__ = [
+    "BagSpectralClustering",
     "COPKMeans",
     "ConstrainedKMeans",
+    "ConstrainedKernelKMeans",
     "DiscriminativeClustering",
     "EquivalenceGaussianMixture",
+    "FlexibleSpectralClustering",
     "HintSearchCV",
     "MKMeans",
     "MPCKMeans",
     "PCKMeans",
     "PairwiseGaussianMixture",
     "PosteriorConstrainedGaussianMixture",
+    "RegularizedSpectralClustering",
     "SeededKMeans",
+    "SpectralLearning",
     "Supervision",
 ]
 

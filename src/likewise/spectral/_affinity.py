@@ -32,7 +32,7 @@ class Recipe:
     """How a graph is made of rows; see the parameters of the estimators."""
 
     affinity: Affinity = "local"
-    n_neighbors: int | None | Literal["auto"] = "auto"
+    n_neighbors: int | Literal["auto"] | None = "auto"
     scale: float | Literal["median", "mean"] = "median"
     search: Search = "auto"
 
@@ -83,10 +83,11 @@ class Graph:
 def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Graph:
     """Make the graph of the rows of X.
 
-    ``local``: exp(-d(p, q)^2 / (2 s_p s_q)), with s_p the distance of row p to its seventh neighbour. ``rbf``:
-    the same with one scale for all, the median or the mean distance unless it is given. ``neighbors``: 1 where
-    each of two rows is a near neighbour of the other, one half where one is. With a number of neighbours the
-    first two are kept where one row is among the most alike to the other, and are 0 elsewhere.
+    ``local``: exp(-d(p, q)^2 / (2 s_p s_q)), with s_p the distance of row p to its seventh neighbour.
+    ``rbf``: the same with one scale for all, the median or the mean distance unless it is given.
+    ``neighbors``: 1 where each of two rows is a near neighbour of the other, one half where one is. With a
+    number of neighbours the first two are kept where one row is among the most alike to the other, and are
+    0 elsewhere.
     """
     n_neighbors = recipe.neighbors_for(len(X))
     if n_neighbors is None:

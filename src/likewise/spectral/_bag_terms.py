@@ -112,5 +112,5 @@ def bag_terms(
         kinds = csr_array(
             (np.ones(len(known)), (known, sets.of_row[known])), shape=(len(bags.codes), len(sets.sizes))
         )
-        terms.append(LowRank(kinds, alpha * mu * sets.disjoint()[:-1, :-1].astype(np.float64)))
+        terms.append(LowRank(kinds, alpha * mu * sets.disjoint().astype(np.float64)))
     return terms

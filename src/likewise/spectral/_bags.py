@@ -20,8 +20,8 @@ from likewise.supervision import Supervision
 
 AlphaUnit = Literal["auto", "absolute", "degree", "spectrum"]
 _PRINTED_ALPHA = 0.7
-# Times the square root of the share of rows in labelled bags. Both were found on spelled texts and on bags made of
-# other data sets: with few labelled bags more of it parts their rows from the others.
+# Times the square root of the share of rows in labelled bags. Both were found on spelled texts and on bags
+# made of other data sets: with few labelled bags more of it parts their rows from the others.
 _ALPHA = 1.5
 # So few neighbours that a row mostly has near rows of its own class, along which classes are passed.
 _NEIGHBORS = 10
@@ -182,8 +182,8 @@ class BagSpectralClustering(SpectralFamily):
         super()._check_parameters()
         if self.without_links and self._propagates:
             raise ValueError(
-                f"{type(self).__name__}: without_links is for variant='labelled', 'exact' or 'printed', whose "
-                "entries follow from two label sets alone."
+                f"{type(self).__name__}: without_links is for variant='labelled', 'exact' or 'printed', "
+                "whose entries follow from two label sets alone."
             )
 
     def _recipe(self) -> Recipe:

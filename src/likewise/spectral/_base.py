@@ -310,7 +310,7 @@ class SpectralFamily(HintedClusterer):
                 f"{np.flatnonzero(np.bincount(part)[part] == 1)[0]}. Only hints can tell where they belong.",
                 UserWarning,
             )
-        if n_parts - alone > self.n_clusters:
+        if n_parts - alone > self.n_clusters > 1:
             warn_caller(
                 f"{name}: the graph falls into {n_parts - alone} parts, more than the {self.n_clusters} "
                 "clusters asked for; which parts come together is left to chance and hints. More neighbours "

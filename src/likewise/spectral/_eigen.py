@@ -12,6 +12,15 @@ from scipy.linalg import eigh
 from scipy.sparse import csgraph, eye_array
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh, lobpcg, splu
 
+from likewise.spectral._krylov import (
+    Basis,
+    Counted,
+    chebyshev_filter,
+    damped_interval,
+    filter_degree,
+    lanczos,
+    span,
+)
 from likewise.spectral._operator import SpectralOperator
 
 SOLVERS = ("auto", "dense", "arpack", "inverse", "lobpcg")
@@ -22,7 +31,11 @@ _SMALL = 300
 # have 2 to 20, solids and clouds of four or more dimensions 60 and more; a thin one is factored with little
 # fill (7 times its entries at 100,000 rows), and it is there that eigenvalues crowd and Lanczos is slow.
 _THIN = 30.0
-_ROUNDS = 25
+# Rounds of refinement: from a start that turns out to be poor it is better to begin anew.
+_ROUNDS, _ROUNDS_WARM = 60, 20
+# How many products, or inverses, are taken of each direction before the next Rayleigh-Ritz step, and how many
+# columns there is room for beside those of the start. One more link at 10,000 and 100,000 rows: 6 of 4 to 12
+# tried was best, and 2 or 3 inverses.
 _DEPTH = 6
 _DEPTH_INVERSE = 3
 _ROOM = 40
@@ -118,16 +131,18 @@ def leading_eigenvectors(
         values, vectors = eigh(operator.toarray(), subset_by_index=(n - k, n - 1))
         return Eigen(values[::-1].copy(), _fix_signs(vectors[:, ::-1]), n, "dense", True)
 
-    counted = _Counted(operator)
+    tol = max(tol, 1e-11)  # what rounding allows
+    counted = Counted(operator)
     if start is not None:
         inverse = getattr(start, "inverse", None)
         block = start.vectors if isinstance(start, Eigen) else np.asarray(start, dtype=np.float64)
         if block.ndim != 2 or len(block) != n:
             raise ValueError(f"The start has shape {block.shape}; wanted ({n}, m), one row for each row.")
-        again = start.factored if isinstance(start, Eigen) else None
-        if inverse is None and (
-            _wants_inverse(operator, solver, _parts(operator)) if again is None else again
-        ):
+        if isinstance(start, Eigen):
+            factor = start.factored
+        else:
+            factor = _wants_inverse(operator, solver, _parts(operator))
+        if inverse is None and factor:
             inverse = _Inverse(operator, k)
         result = _refine(counted, block, k, tol, inverse, rng, "warm")
         if result.converged:
@@ -142,17 +157,6 @@ def leading_eigenvectors(
         solver, block = "arpack", _from_arpack(counted, k, tol, rng)
     block = np.hstack([block, _indicators(operator, parts, k)])
     return _refine(counted, block, k, tol, inverse, rng, solver)
-
-
-class _Counted:
-    """An operator that counts the vectors it was multiplied with."""
-
-    def __init__(self, operator):
-        self.operator, self.shape, self.n_products = operator, operator.shape, 0
-
-    def __matmul__(self, block):
-        self.n_products += 1 if block.ndim == 1 else block.shape[1]
-        return self.operator._matmat(block)
 
 
 class _Inverse:
@@ -234,16 +238,16 @@ def _from_inverse(operator, inverse, k, rng):
 
 def _from_arpack(counted, k, tol, rng):
     n = counted.shape[0]
-    values, vectors = _lanczos(counted, None, 2 * k + 20, rng)
+    values, vectors = lanczos(counted, None, 2 * k + 20, rng)
     degree, interval = 1, None
     if len(values) > k and counted.operator.graph is not None:
         # Ritz values never exceed the eigenvalues: all that is wanted lies above the cut and keeps its order.
-        interval = _interval(values[0], values[-k])
-        degree = 1 if interval is None else min(5, _degree(values[-1], interval, 1e6))
+        interval = damped_interval(values[0], values[-k])
+        degree = 1 if interval is None else min(5, filter_degree(values[-1], interval, 1e6))
     action = LinearOperator(
         counted.shape,
         matvec=lambda x: (
-            counted @ np.ravel(x) if degree < 2 else _filter(counted, np.ravel(x), interval, degree)
+            counted @ np.ravel(x) if degree < 2 else chebyshev_filter(counted, np.ravel(x), interval, degree)
         ),
         dtype=np.float64,
     )
@@ -275,17 +279,18 @@ def _from_lobpcg(counted, k, tol, rng):
 
 def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
     """Improve the span of `start` until its k leading pairs are eigenpairs and nothing larger is found."""
-    basis = _Basis(counted, max(start.shape[1], k) + _ROOM)
+    basis = Basis(counted, max(start.shape[1], k) + max(_ROOM, 2 * k))
     basis.add(start)
     while basis.size < k:
         basis.add(rng.standard_normal((counted.shape[0], k - basis.size)))
     most, done = -np.inf, False
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS_WARM if solver == "warm" else _ROUNDS):
         values, vectors, residuals = basis.ritz(k + 1)
         sizes = np.linalg.norm(residuals, axis=0)
         enough = tol * np.maximum(np.abs(values), 1e-3 * np.abs(values).max())
         far = sizes > enough
-        far[k:] &= values[k:] + sizes[k:] > values[k - 1]  # the next pair matters if it may yet rise
+        # The next pair matters while it may rise above the last.
+        far[k:] &= (sizes[k:] > 10 * enough[k:]) & (values[k:] + sizes[k:] > values[k - 1])
         # Ritz values move by their residuals at most. If the sum rose by more since the complement was looked
         # at, another vector has come in, and there may be more of its kind.
         done = not far.any() and values[:k].sum() <= most
@@ -294,13 +299,13 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         # The inverse is that of the graph. What low-rank terms lift above it is reached by products.
         near = far & (values <= 1.01 * inverse.bound) if inverse is not None else np.zeros_like(far)
         least = 0.3 * enough.min()
-        by_products, by_inverse = _span(residuals[:, far & ~near], least), _span(residuals[:, near], least)
+        by_products, by_inverse = span(residuals[:, far & ~near], least), span(residuals[:, near], least)
         if most == -np.inf or not far.any():
             most = values[:k].sum() + sizes[:k].sum() + 1e-10 * np.abs(values).sum()
-            missed = _missed(counted, vectors, values[k - 1], rng)
-            by_products = np.hstack([by_products, missed])
             if inverse is not None:
-                by_inverse = np.hstack([by_inverse, inverse @ missed])
+                by_inverse = np.hstack([by_inverse, rng.standard_normal((counted.shape[0], 1))])
+            if inverse is None or counted.operator.terms:
+                by_products = np.hstack([by_products, _missed(counted, vectors, values[k - 1], rng)])
         basis.make_room(_DEPTH * by_products.shape[1] + _DEPTH_INVERSE * by_inverse.shape[1], k + 3)
         new = basis.expand(by_products, _DEPTH)
         if inverse is not None:
@@ -321,146 +326,13 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
 
 def _missed(counted, vectors, least, rng):
     """Return a column in which an eigenvector above `least` and orthogonal to the given ones would show."""
-    values, columns = _lanczos(counted, vectors, 8, rng)
+    values, columns = lanczos(counted, vectors, 8, rng)
     column = columns[:, -1:]
-    interval = _interval(values[0], min(values[-1], least)) if len(values) else None
+    interval = damped_interval(values[0], min(values[-1], least)) if len(values) else None
     if interval is not None:
-        degree = min(12, _degree(max(values[-1], least), interval, 1e4))
-        column = _filter(counted, column, interval, degree)
+        degree = min(12, filter_degree(max(values[-1], least), interval, 1e4))
+        column = chebyshev_filter(counted, column, interval, degree)
     return column
-
-
-class _Basis:
-    """Orthonormal columns and their images, with room for a fixed number; when full, the best are kept."""
-
-    def __init__(self, counted, room):
-        n = counted.shape[0]
-        self.counted, self.room, self.size = counted, min(room, n), 0
-        self.columns = np.empty((n, self.room), order="F")
-        self.images = np.empty((n, self.room), order="F")
-        self.inner = np.zeros((self.room, self.room))
-
-    def ritz(self, k):
-        """Return the k leading Ritz values, their vectors and their residuals."""
-        m = self.size
-        values, turn = np.linalg.eigh(self.inner[:m, :m])
-        self._values, self._turn = values[::-1], turn[:, ::-1]
-        turn = self._turn[:, :k]
-        vectors = self.columns[:, :m] @ turn
-        return self._values[:k], vectors, self.images[:, :m] @ turn - vectors * self._values[:k]
-
-    def expand(self, block, depth, inverse=None) -> int:
-        """Append `block`, its image, the image of that, and so on; return how many columns are new."""
-        before, overlap = self.size, None
-        for _ in range(depth):
-            low = self.size
-            if not self.add(block, overlap):
-                break
-            if inverse is None:
-                block, overlap = self.images[:, low : self.size], self.inner[: self.size, low : self.size]
-            else:
-                block = inverse @ self.columns[:, low : self.size]
-        return self.size - before
-
-    def add(self, block, overlap=None) -> int:
-        """Append what is new in `block`; return how many columns that is.
-
-        `overlap` is ``columns.T @ block`` where that is known.
-        """
-        low = self.size
-        old = self.columns[:, :low]
-        for _ in range(2):
-            sizes = np.linalg.norm(block, axis=0)
-            block = block - old @ (old.T @ block if overlap is None else overlap)
-            overlap = None
-            sizes[sizes == 0.0] = 1.0
-            squares, turn = np.linalg.eigh((block.T @ block) / np.outer(sizes, sizes))
-            kept = squares > 1e-12
-            block = block @ (turn[:, kept] / np.sqrt(squares[kept]) / sizes[:, None])
-            if squares.min(initial=1.0) > 1e-2:
-                break  # little was cancelled, so what is left is orthogonal to the last digits
-        high = min(low + block.shape[1], self.room)
-        block = block[:, : high - low]
-        if high > low:
-            self.columns[:, low:high] = block
-            self.images[:, low:high] = self.counted @ block
-            mixed = self.columns[:, :high].T @ self.images[:, low:high]
-            self.inner[:high, low:high] = mixed
-            self.inner[low:high, :high] = mixed.T
-            self.size = high
-        return high - low
-
-    def make_room(self, wanted, keep):
-        """Keep only the leading Ritz vectors if there is no room for so many columns more."""
-        keep = min(keep, self.size)
-        if self.size + wanted <= self.room:
-            return
-        turn = self._turn[:, :keep]
-        self.columns[:, :keep] = self.columns[:, : self.size] @ turn
-        self.images[:, :keep] = self.images[:, : self.size] @ turn
-        self.inner[:keep, :keep] = np.diag(self._values[:keep])
-        self.size = keep
-
-
-def _span(block, least):
-    """Return an orthonormal basis of what `block` spans with singular values above `least`."""
-    squares, turn = np.linalg.eigh(block.T @ block)
-    kept = squares > max(least, 0.0) ** 2
-    return block @ (turn[:, kept] / np.sqrt(squares[kept]))
-
-
-def _lanczos(counted, outside_of, steps, rng):
-    """Return Ritz values, ascending, and vectors of a Krylov space orthogonal to the given columns."""
-    n = counted.shape[0]
-    fixed = 0 if outside_of is None else outside_of.shape[1]
-    columns = np.empty((n, fixed + steps), order="F")
-    if fixed:
-        columns[:, :fixed] = outside_of
-    inner = np.zeros((steps, steps))
-    vector = rng.standard_normal(n)
-    vector += counted.operator.terms_image(vector)  # the likeliest place of something new
-    vector -= columns[:, :fixed] @ (columns[:, :fixed].T @ vector)
-    size, first = np.linalg.norm(vector), np.sqrt(n)
-    done = 0
-    while done < steps and size > 1e-10 * first:
-        m = fixed + done + 1
-        columns[:, m - 1] = vector / size
-        vector = counted @ columns[:, m - 1]
-        first = max(np.linalg.norm(vector), 1e-300)
-        parts = columns[:, :m].T @ vector
-        vector -= columns[:, :m] @ parts
-        inner[: done + 1, done] = parts[fixed:]
-        size = np.linalg.norm(vector)
-        done += 1
-    values, turn = np.linalg.eigh(inner[:done, :done], UPLO="U")
-    return values, columns[:, fixed : fixed + done] @ turn
-
-
-def _interval(low, cut):
-    """Return centre and half width of what a filter damps, or None if that is a point."""
-    low -= 0.05 * (cut - low)  # the smallest Ritz value lies above the smallest eigenvalue
-    half = (cut - low) / 2
-    return ((cut + low) / 2, half) if half > 1e-12 * max(abs(cut), abs(low)) else None
-
-
-def _degree(value, interval, gain) -> int:
-    """Return the degree at which the filter enlarges what belongs to `value` about `gain` times."""
-    centre, half = interval
-    x = (value - centre) / half
-    return max(1, int(np.arccosh(gain) / np.arccosh(x))) if x > 1 + 1e-9 else 1000
-
-
-def _filter(counted, block, interval, degree):
-    """Return T(S) @ block for the Chebyshev polynomial T that is at most 1 in size on the interval."""
-    centre, half = interval
-    old, new = block, ((counted @ block) - centre * block) / half
-    for _ in range(degree - 1):
-        after = counted @ new
-        after -= centre * new
-        after *= 2.0 / half
-        after -= old
-        old, new = new, after
-    return new
 
 
 def _fix_signs(vectors: np.ndarray) -> np.ndarray:

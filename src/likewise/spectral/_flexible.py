@@ -68,10 +68,10 @@ class FlexibleSpectralClustering(SpectralFamily):
         How well the links are to be kept: :math:`\beta / \mathrm{vol}` as a share of the (K - 1)-th largest
         eigenvalue of :math:`\bar Q`, the most for which K - 1 feasible vectors can exist. The authors'
         program has 0.5 for two clusters. Below 0 the links may be broken. Where too few vectors are feasible
-        an error says how many. "auto" makes the plain clusters and those of some levels from -1 to 0.75, and keeps the
-        first that break no more links than chance explains (the least weight broken plus its square root),
-        linked rows being taken where their neighbours would put them. A high level suits links between all
-        pairs of many rows; with few random links such vectors gather at the linked rows.
+        an error says how many. "auto" makes the plain clusters and those of some levels from -1 to 0.75, and
+        keeps the first that break no more links than chance explains (the least weight broken plus its
+        square root), linked rows being taken where their neighbours would put them. A high level suits links
+        between all pairs of many rows; with few random links such vectors gather at the linked rows.
     {common}
 
     Attributes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import csc_array, csr_array
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +16,7 @@ from likewise.seeding import extend_seeds, fewest_broken, seeds_from_closure
 from likewise.spectral._affinity import Graph, similarities
 from likewise.spectral._association import Association, Sums
 from likewise.spectral._base import Partition, SpectralFamily
+from likewise.spectral._link_terms import count_implied, implied_links
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.supervision import Closure, Supervision
 
@@ -52,8 +53,9 @@ class ConstrainedKernelKMeans(SpectralFamily):
     (with W - D in place of W for the ratio cut). The shift :math:`\sigma` makes it positive definite, so that
     steps that move all rows at once never raise the objective, yet a large one keeps rows where they are.
     So these steps, with the least shift, are followed by moves of single rows, for which no shift is wanted:
-    first of must-link components as units, then of rows. Contradictory links are weighed against one another,
-    with a warning.
+    first of must-link components as units, then of rows. Links count with all that follows from them: rows
+    of one must-link component are together, with the mean weight of its links, and components with a
+    cannot-link between them are apart. Contradictions are weighed against one another, with a warning.
 
     Parameters
     ----------
@@ -63,6 +65,10 @@ class ConstrainedKernelKMeans(SpectralFamily):
         What is minimised.
     link_weight : float, default=0.3
         What a link counts, in mean degrees; multiplied by the weight of each link in the hints.
+    max_links : float, default=2.0
+        How many links of a row count in full: where two rows have n and m of them, the link between counts
+        ``min(1, sqrt(max_links / n)) * min(1, sqrt(max_links / m))`` times as much. Without such a bound (a
+        large number, as in the paper) a small cluster of the linked rows alone would be the best of all.
     shift : float or "auto", default="auto"
         The shift of the kernel. "auto" is the least that makes it positive definite, from the smallest
         eigenvalue by Lanczos' method. With less, a step that would raise the objective is not made.
@@ -113,6 +119,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
 
     objective: Objective
     link_weight: float
+    max_links: float
     shift: float | Literal["auto"]
     max_iter: int
 
@@ -121,6 +128,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         **SpectralFamily._rules,
         "objective": choice("normalized_cut", "ratio_association", "ratio_cut"),
         "link_weight": real(0, strict=True),
+        "max_links": real(0, strict=True),
         "shift": either(real(0), choice("auto")),
         "max_iter": integer(1),
     }
@@ -131,6 +139,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         *,
         objective: Objective = "normalized_cut",
         link_weight: float = 0.3,
+        max_links: float = 2.0,
         shift: float | Literal["auto"] = "auto",
         max_iter: int = 300,
         affinity: str = "local",
@@ -148,16 +157,21 @@ class ConstrainedKernelKMeans(SpectralFamily):
     ) -> None:
         self._store(locals())
 
-    def _association(self, graph: Graph, hints: Supervision) -> Association:
+    def _association(self, graph: Graph, hints: Supervision, closure: Closure) -> Association:
         """Return the graph with the links, and the masses."""
-        strength = self.link_weight * float(graph.degrees.mean())
-        columns, weights = _groups(hints)
-        added = -strength * (columns @ weights)
         mass = graph.degrees if self.objective == "normalized_cut" else np.ones(graph.n_samples)
+        added = np.zeros(graph.n_samples)
         if self.objective == "ratio_cut":
-            added = added - np.asarray(graph.weights.sum(axis=1)).ravel()
-        near = _with_pairs(graph.weights, hints, strength)
-        return Association(near, columns, strength * weights, added, mass)
+            added -= np.asarray(graph.weights.sum(axis=1)).ravel()
+        if "links" not in hints.kinds:
+            return Association(graph.weights, csc_array((graph.n_samples, 0)), np.empty(0), added, mass)
+        links = implied_links(hints, closure)
+        strengths = self.link_weight * float(graph.degrees.mean()) * links.weights
+        count = count_implied(hints, closure)
+        share = np.minimum(np.sqrt(self.max_links / np.maximum(count, 1.0)), 1.0)
+        columns = csc_array(links.columns.multiply(share[:, None]))
+        added -= columns.power(2) @ strengths
+        return Association(graph.weights, columns, strengths, added, mass)
 
     def _relaxed(self, association: Association) -> SpectralOperator:
         """Return the matrix whose leading eigenvectors solve the problem where marks may be any numbers."""
@@ -170,7 +184,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         closure = self._soft_closure(hints)
-        association = self._association(graph, hints)
+        association = self._association(graph, hints, closure)
         massive = replace(graph, degrees=association.mass)
         relaxed = self._part(self._relaxed(association), massive, rng, last)
         self.shift_ = max(-association.lowest(rng), 0.0) if self.shift == "auto" else float(self.shift)
@@ -216,7 +230,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         if last is not None and last.labels.max(initial=0) < self.n_clusters:
             yield last.labels
         elif hints and self.n_init > 1:
-            none = self._association(graph, Supervision.none(graph.n_samples))
+            none = self._association(graph, Supervision.none(graph.n_samples), closure)
             yield self._part(self._relaxed(none), replace(graph, degrees=none.mass), rng).labels
             made += 1
         rows, k, ones = relaxed.rows, self.n_clusters, np.ones(graph.n_samples)
@@ -297,30 +311,3 @@ def _in_order(labels: np.ndarray) -> np.ndarray:
     rank[np.argsort(first)] = np.arange(len(first))
     ordered: np.ndarray = rank[numbers]
     return ordered
-
-
-def _groups(hints: Supervision) -> tuple[csc_array, np.ndarray]:
-    """Return the groups of linked rows as columns of ones, and their weights, negative for cannot groups."""
-    both = (hints.must_groups, 1.0), (hints.cannot_groups, -1.0)
-    members = np.concatenate([groups.members for groups, _ in both])
-    first = len(hints.must_groups)
-    number = np.concatenate([hints.must_groups.group_of, first + hints.cannot_groups.group_of])
-    weights = np.concatenate([sign * groups.weights for groups, sign in both])
-    shape = (hints.n_samples, len(weights))
-    return csc_array((np.ones(len(members)), (members, number)), shape=shape), weights
-
-
-def _with_pairs(weights: Any, hints: Supervision, strength: float) -> Any:
-    """Return the graph with the linked pairs added, sparse as it was."""
-    pairs = np.concatenate([hints.must, hints.cannot])
-    values = strength * np.concatenate([hints.must_weights, -hints.cannot_weights])
-    if not len(pairs):
-        return weights
-    i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
-    links = csr_array((np.tile(values, 2), (i, j)), shape=weights.shape)
-    if issparse(weights):
-        return csr_array(weights + links)
-    whole = np.array(weights)
-    links = links.tocoo()
-    whole[links.coords] += links.data
-    return whole

@@ -42,6 +42,11 @@ class LinkTerms:
         """Return `strength` times the sum over columns; `strength` times `diagonal` is to be added to it."""
         return LowRank(self.columns, strength * self.weights)
 
+    def row_sums(self) -> np.ndarray:
+        """Return the sum of each row of Q."""
+        sums: np.ndarray = self.columns @ (self.weights * self.columns.sum(axis=0)) + self.diagonal
+        return sums
+
     def toarray(self) -> np.ndarray:
         """Return Q whole, N^2 numbers."""
         whole: np.ndarray = self.term().toarray()
@@ -85,6 +90,21 @@ def implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
             (_pairs(both[0], n), -both[1]),
         ]
     )
+
+
+def count_implied(hints: Supervision, closure: Closure) -> np.ndarray:
+    """Return to how many rows each row is linked, by the links and what follows from them."""
+    links = hints.links
+    plain = Supervision.from_links(
+        hints.n_samples,
+        links.must,
+        links.cannot,
+        must_groups=list(links.must_groups),
+        cannot_groups=list(links.cannot_groups),
+    )
+    together = closure.sizes[closure.component] - 1.0
+    # The sums are of must-links less cannot-links.
+    return np.maximum(2.0 * together - implied_links(plain, closure).row_sums(), 0.0)
 
 
 def _conflicts_in_groups(groups: Groups, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -26,9 +26,9 @@ def propagated(product: Any, degrees: np.ndarray, allowed: csr_array) -> csr_arr
     r"""Return the share of each allowed class in each row, as near rows suggest.
 
     With P0 the even shares and R the similarities divided by the degrees, :math:`0.9\,R P + 0.1\,P_0` takes
-    the place of P again and again; a row with a known bag keeps only the classes of that bag, and every row is
-    scaled to sum 1. Two rows of one bag part in this way: the one that lies among rows of bags with wrens
-    becomes a wren, and what is left over for the other is the thrush. Each step costs one product of the
+    the place of P again and again; a row with a known bag keeps only the classes of that bag, and every row
+    is scaled to sum 1. Two rows of one bag part in this way: the one that lies among rows of bags with wrens
+    becomes a wren, the one among rows of bags with thrushes a thrush. Each step costs one product of the
     graph with as many columns as there are classes.
 
     Parameters

@@ -99,6 +99,7 @@ class RegularizedSpectralClustering(SpectralFamily):
         return hints
 
     def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
+        self._soft_closure(hints, "Only the must-links are used here.")
         n, groups = graph.n_samples, hints.must_groups
         i, j = hints.must.T
         links = csr_array((self.beta * hints.must_weights, (i, j)), shape=(n, n))

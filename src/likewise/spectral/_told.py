@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from likewise.spectral._operator import LowRank
 from likewise.supervision import Bags, Closure, Supervision
 from likewise.supervision._labels import sorted_values
 
-_BLOCK = 1 << 22  # so many pairs of a dense graph are looked at once
+_BLOCK = 1 << 22  # so many pairs of rows are looked at at once
+_MOST_SETS = 4_000  # beyond this a table of all pairs of label sets is not made
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,36 +80,56 @@ class LabelSets:
         return csr_array((picked.data, picked.indices, indptr), shape=shape)
 
     def disjoint(self) -> np.ndarray:
-        """Mark pairs of sets that share no class, shape (n_sets + 1, n_sets + 1); the last is 'unknown'."""
-        apart = np.zeros((self.holds.shape[0] + 1,) * 2, dtype=bool)
-        apart[:-1, :-1] = (self.holds @ self.holds.T).toarray() == 0
+        """Mark pairs of sets that share no class, shape (n_sets, n_sets)."""
+        apart: np.ndarray = (self.holds @ self.holds.T).toarray() == 0
         return apart
+
+    @cached_property
+    def _table(self) -> np.ndarray | None:
+        """The pairs of sets that share no class, 'unknown' as the last set; None if they are too many."""
+        if len(self.sizes) > _MOST_SETS:
+            return None
+        return np.pad(self.disjoint(), (0, 1))
+
+    def apart(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Tell for each pair of rows (i[t], j[t]) whether their sets are known and share no class."""
+        a, b = self.of_row[i], self.of_row[j]
+        if self._table is not None:
+            return self._table[a, b]
+        found = (a >= 0) & (b >= 0)
+        at = np.flatnonzero(found)
+        for part in np.array_split(at, max(len(at) // _BLOCK, 1)):
+            shared = self.holds[a[part]].multiply(self.holds[b[part]]).sum(axis=1)
+            found[part] = np.asarray(shared).ravel() == 0
+        return found
 
     def alone(self) -> np.ndarray:
         """Return each row's class where its bag has a single label, -1 elsewhere."""
-        single = (
-            np.where(self.sizes == 1, self.holds.indices[self.holds.indptr[:-1]], -1)
-            if len(self.sizes)
-            else []
-        )
-        found: np.ndarray = np.array([*single, -1], dtype=np.int64)[self.of_row]
+        of_set = np.full(len(self.sizes) + 1, -1, dtype=np.int64)
+        single = np.flatnonzero(self.sizes == 1)
+        of_set[single] = self.holds.indices[self.holds.indptr[single]]
+        found: np.ndarray = of_set[self.of_row]
         return found
 
 
 class Apart:
-    """Tells which pairs of rows cannot belong together: by links and what they imply, by label sets or both."""
+    """Tells which pairs of rows cannot belong together: by links and what they imply, by label sets."""
 
     def __init__(self, closure: Closure | None = None, sets: LabelSets | None = None) -> None:
-        self._tests: list[tuple[np.ndarray, Any]] = []
+        self._tests: list[Callable[[np.ndarray, np.ndarray], np.ndarray]] = []
         if closure is not None and (len(closure.cannot) or len(closure.cannot_groups)):
             pairs = np.concatenate([closure.cannot, closure.cannot_groups.pairs()[0]])
             pairs = pairs[pairs[:, 0] != pairs[:, 1]]  # a contradiction: here the must-links win
-            n = closure.n_components
-            ones = np.ones(len(pairs), dtype=bool)
-            edges = csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-            self._tests.append((closure.component, csr_array(edges + edges.T)))
+            n, component = closure.n_components, closure.component
+            keys = np.unique(pairs.min(axis=1) * n + pairs.max(axis=1))
+
+            def stated(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+                a, b = component[i], component[j]
+                return np.isin(np.minimum(a, b) * n + np.maximum(a, b), keys)
+
+            self._tests.append(stated)
         if sets is not None and len(sets.sizes):
-            self._tests.append((sets.of_row, sets.disjoint()))
+            self._tests.append(sets.apart)
 
     def __bool__(self) -> bool:
         return bool(self._tests)
@@ -114,9 +137,8 @@ class Apart:
     def of(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Tell for each pair (i[t], j[t]) whether its rows are known to be apart."""
         found = np.zeros(len(i), dtype=bool)
-        for code, table in self._tests:
-            a, b = code[i], code[j]
-            found |= np.asarray(table[a, b]).ravel() if not issparse(table) else _looked_up(table, a, b)
+        for test in self._tests:
+            found |= test(i, j)
         return found
 
     def cut(self, weights: Any, also: Any = None) -> Any:
@@ -141,16 +163,6 @@ class Apart:
         return cut
 
 
-def _looked_up(table: csr_array, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return whether a sparse table has the entries (a[t], b[t]), by a search among its sorted keys."""
-    i = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    keys = np.sort(i * table.shape[1] + table.indices)
-    wanted = a * table.shape[1] + b
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found: np.ndarray = keys[at] == wanted
-    return found
-
-
 def components(closure: Closure) -> csr_array:
     """Return the must-link components of two rows or more as columns of ones, shape (n_samples, n_found)."""
     rows = np.flatnonzero(closure.sizes[closure.component] > 1)
@@ -162,7 +174,7 @@ def components(closure: Closure) -> csr_array:
 class Linked:
     """A graph with links written into it: 1 for rows that must be together, 0 for rows that cannot be.
 
-    The matrix is ``weights`` plus the low-rank ``terms`` plus ``diag(diagonal)``; ``degrees`` are its row sums.
+    The matrix is ``weights`` plus the low-rank ``terms`` plus ``diag(diagonal)``; ``degrees`` its row sums.
     """
 
     weights: Any
