@@ -6,30 +6,28 @@ tells the rest.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
-import re
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import joblib
+sys.path.append(str(Path(__file__).parents[1]))
+
 import numpy as np
 from dc_curves import CURVES, KMEANS_STARTS, SHARES, SMALL, fingerprint
 from dc_report import draw_curves, draw_information, half_width, tables
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 import likewise
+from _runner import Runner, parser_of, positive, progress_of, write_json
 from likewise.datasets import load
 from likewise.evaluation import (
     adjusted_rand_score,
@@ -184,20 +182,17 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
     """Run every data set and return the results, as they are written to the JSON file."""
     data: dict[str, Any] = {}
     skipped: dict[str, str] = {}
-    with _progress(console) as progress:
+    with progress_of("fits", console, 14) as progress:
+        runner = Runner(plan.jobs, console, progress)
         for name in plan.data:
             try:
                 X, y = prepare(name)
             except DatasetNotFoundError as error:
-                skipped[name] = str(error)
-                console.print(f"[yellow]skipped[/] {name}: {error}", highlight=False)
+                runner.tell_skipped(name, error, skipped)
                 continue
             todo = tasks_of(name, plan)
-            bar = progress.add_task(name, total=len(todo))
-            found = {}
-            for task, result in zip(todo, _results(todo, X, y, plan), strict=True):
-                found[task] = result
-                progress.advance(bar)
+            calls = [(task, X, y, plan) for task in todo]
+            found = dict(zip(todo, runner.trials(name, cached_task, calls), strict=True))
             shares = np.sort(np.bincount(y) / len(y))[::-1]
             data[name] = {
                 "n_samples": len(X),
@@ -222,71 +217,36 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
     }
 
 
-def _results(todo: list[Task], X: np.ndarray, y: np.ndarray, plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield the results of the tasks in their order, whatever the number of processes."""
-    if plan.jobs == 1:
-        yield from (cached_task(task, X, y, plan) for task in todo)
-        return
-    pool = joblib.Parallel(n_jobs=plan.jobs, return_as="generator")
-    yield from pool(joblib.delayed(cached_task)(task, X, y, plan) for task in todo)
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description:14}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("fits"),
-        TimeElapsedColumn(),
-        console=console,
-    )
-
-
 # ---------------------------------------------------------------------- writing
 
 
 def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> None:
     """Write the JSON file and the figures."""
     figures.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=1, ensure_ascii=False)
-    # A list of numbers on one line each: the file is read by people as well.
-    text = re.sub(r"\[\s+([^][{}]+?)\s+\]", lambda found: "[" + " ".join(found[1].split()) + "]", text)
-    (folder / file).write_text(text + "\n", encoding="utf-8")
+    write_json(results, folder / file)
     draw_curves(results, figures)
     draw_information(results, figures)
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
-    return number
-
-
 def main(args: list[str] | None = None) -> int:
     """Measure, draw and write; returns 0, or 1 if no data set could be had."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument(
-        "--quick", action="store_true", help="two small sets, 2 runs, one number of hints: less than a minute"
+    parser = parser_of(
+        __doc__,
+        HERE,
+        "two small sets, 2 runs, one number of hints: less than a minute",
+        "search, and replace expected.json and figures/ here",
     )
     parser.add_argument("--data", nargs="+", choices=DATA, metavar="NAME", help=f"any of {', '.join(DATA)}")
     parser.add_argument(
         "--search", action="store_true", help="also choose tau and lambda by held-out hints: ten minutes more"
     )
-    parser.add_argument("--runs", type=_positive, help="how many runs (default 10 on small sets, else 5)")
-    parser.add_argument(
-        "--out", type=Path, default=HERE / "out", help="where results.json and the figures go"
-    )
-    parser.add_argument("--jobs", type=_positive, default=1, help="how many processes (default 1)")
+    parser.add_argument("--runs", type=positive, help="how many runs (default 10 on small sets, else 5)")
     parser.add_argument(
         "--cache",
         type=Path,
         help="where fits are kept, so that a broken run resumes (default: temporary files)",
     )
     parser.add_argument("--fresh", action="store_true", help="measure again what the cache holds")
-    parser.add_argument(
-        "--record", action="store_true", help="search, and replace expected.json and figures/ here"
-    )
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
     chosen = {

@@ -5,25 +5,23 @@ Run with ``python reproductions/gm_pr/run.py``; ``--quick`` takes a minute, ``--
 
 from __future__ import annotations
 
-import argparse
 import datetime
-import json
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1]))
+
 import experiments as ex
-import joblib
 import numpy as np
 import pictures
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import likewise
+from _runner import Runner, parser_of, positive, progress_of, write_json
 from likewise.exceptions import DatasetNotFoundError
 
 HERE = Path(__file__).parent
@@ -53,41 +51,18 @@ QUICK = Plan(n_trials=2, links=(0, 128), data=("digits123",))
 # ---------------------------------------------------------------------- measuring
 
 
-class Runner:
-    """Run the trials of a figure, one after the other or in several processes, and show how far they are."""
-
-    def __init__(self, plan: Plan, console: Console, progress: Progress) -> None:
-        self.plan, self.console, self.progress = plan, console, progress
-
-    def trials(self, label: str, call: Callable[..., np.ndarray], calls: list[tuple[Any, ...]]) -> np.ndarray:
-        """Return the results of the calls in their order, whatever the number of processes."""
-        task = self.progress.add_task(label, total=len(calls))
-        found = []
-        for result in self._results(call, calls):
-            found.append(result)
-            self.progress.advance(task)
-        return np.stack(found)
-
-    def _results(self, call: Callable[..., np.ndarray], calls: list[tuple[Any, ...]]) -> Iterator[np.ndarray]:
-        if self.plan.jobs == 1:
-            yield from (call(*each) for each in calls)
-            return
-        pool = joblib.Parallel(n_jobs=self.plan.jobs, return_as="generator")
-        yield from pool(joblib.delayed(call)(*each) for each in calls)
-
-
 def measure(plan: Plan, console: Console) -> dict[str, Any]:
     """Run every figure and return the results, as they are written to the JSON file."""
     figures: dict[str, Any] = {}
     skipped: dict[str, str] = {}
-    with _progress(console) as progress:
-        runner = Runner(plan, console, progress)
+    with progress_of("trials", console) as progress:
+        runner = Runner(plan.jobs, console, progress)
         for number in plan.figures:
             began = time.perf_counter()
             if number in TOYS:
-                found = measure_toy(runner) if number == 3 else measure_moons(runner)
+                found = measure_toy(runner, plan) if number == 3 else measure_moons(runner, plan)
             else:
-                found = measure_sweep(runner, number, skipped)
+                found = measure_sweep(runner, plan, number, skipped)
             if found:
                 figures[str(number)] = {"seconds": round(time.perf_counter() - began, 1), **found}
     return {
@@ -107,9 +82,9 @@ def _share(n_trials: int, share: float) -> int:
     return max(1, round(n_trials * share))
 
 
-def measure_sweep(runner: Runner, number: int, skipped: dict[str, str]) -> dict[str, Any]:
+def measure_sweep(runner: Runner, plan: Plan, number: int, skipped: dict[str, str]) -> dict[str, Any]:
     """Return the curves of a figure, for each set that can be had."""
-    plan, sweep = runner.plan, ex.SWEEPS[number]
+    sweep = ex.SWEEPS[number]
     sweep = replace(sweep, links=plan.links or sweep.links)
     n_trials = _share(plan.n_trials, sweep.share)
     data: dict[str, Any] = {}
@@ -119,15 +94,15 @@ def measure_sweep(runner: Runner, number: int, skipped: dict[str, str]) -> dict[
         try:
             X, y = ex.data_of(name)
         except DatasetNotFoundError as error:
-            if name not in skipped:
-                runner.console.print(f"[yellow]skipped[/] {name}: {error}", highlight=False)
-            skipped[name] = str(error)
+            runner.tell_skipped(name, error, skipped)
             continue
         curves: dict[str, Any] = {}
         for share in sorted({ex.METHODS[m].share for m in sweep.methods}, reverse=True):
             methods = [m for m in sweep.methods if ex.METHODS[m].share == share]
             calls = [(sweep, X, y, seed, methods) for seed in range(_share(n_trials, share))]
-            found = runner.trials(f"{number:2} {name}{' default' * (share < 1)}", ex.sweep_trial, calls)
+            found = np.stack(
+                runner.trials(f"{number:2} {name}{' default' * (share < 1)}", ex.sweep_trial, calls)
+            )
             curves |= {m: _curve(found[:, i], found[:, 0]) for i, m in enumerate(methods)}
         spectral = ex.spectral_trials(X, y, n_trials)
         data[name] = {
@@ -172,10 +147,11 @@ def _spread(found: np.ndarray) -> dict[str, Any]:
     }
 
 
-def measure_toy(runner: Runner) -> dict[str, Any]:
+def measure_toy(runner: Runner, plan: Plan) -> dict[str, Any]:
     """Return how often the split that was meant is found on the toy."""
-    n_trials = runner.plan.n_trials
-    found = runner.trials(" 3 toy", ex.toy_trial, [(seed,) for seed in range(n_trials)]).mean(axis=0)
+    n_trials = plan.n_trials
+    runs = runner.trials(" 3 toy", ex.toy_trial, [(seed,) for seed in range(n_trials)])
+    found = np.mean(runs, axis=0)
     names = ("gm_pr", "gm_pr_default", "gmm_ec", "gmm_ec_default", "meant_is_likelier")
     rows = {
         told.label: dict(zip(names, shares.round(4).tolist(), strict=True))
@@ -184,10 +160,10 @@ def measure_toy(runner: Runner) -> dict[str, Any]:
     return {"n_trials": n_trials, "n_samples": ex.N_TOY, "found_from_purity": ex.RECOVERED, "shares": rows}
 
 
-def measure_moons(runner: Runner) -> dict[str, Any]:
+def measure_moons(runner: Runner, plan: Plan) -> dict[str, Any]:
     """Return the share of rows in the wrong moon."""
-    n_trials = runner.plan.n_trials
-    found = runner.trials(" 8 moons", ex.moons_trial, [(seed,) for seed in range(n_trials)])
+    n_trials = plan.n_trials
+    found = np.stack(runner.trials(" 8 moons", ex.moons_trial, [(seed,) for seed in range(n_trials)]))
     wrong: dict[str, Any] = {}
     for t, told in enumerate(ex.TOLD_MOONS):
         wrong[told.label] = {
@@ -199,17 +175,6 @@ def measure_moons(runner: Runner) -> dict[str, Any]:
             for s in range(len(ex.STARTS))
         }
     return {"n_trials": n_trials, "n_samples": ex.N_TOY, "share_wrong": wrong}
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description:20}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("trials"),
-        TimeElapsedColumn(),
-        console=console,
-    )
 
 
 # ---------------------------------------------------------------------- showing
@@ -232,8 +197,7 @@ def table(results: dict[str, Any]) -> Table:
 def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> None:
     """Write the JSON file and the figures."""
     figures.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=1, ensure_ascii=False)
-    (folder / file).write_text(text + "\n", encoding="utf-8")
+    write_json(results, folder / file)
     for number, found in results["figures"].items():
         path = figures / f"figure{number}.png"
         if int(number) in TOYS:
@@ -242,30 +206,13 @@ def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> No
             pictures.draw_sweep(int(number), found, path)
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
-    return number
-
-
 def main(args: list[str] | None = None) -> int:
     """Measure, draw and write; returns 0, or 1 if no data set could be had."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument(
-        "--quick", action="store_true", help="the toys and digits 1, 2, 3; 2 trials: less than a minute"
-    )
+    parser = parser_of(__doc__, HERE, "the toys and digits 1, 2, 3; 2 trials: less than a minute")
     parser.add_argument(
         "--figures", nargs="+", type=int, choices=FIGURES, metavar="N", help=f"any of {str(FIGURES)[1:-1]}"
     )
-    parser.add_argument("--trials", type=_positive, help="how many trials (default 20; the paper made 100)")
-    parser.add_argument(
-        "--out", type=Path, default=HERE / "out", help="where results.json and the figures go"
-    )
-    parser.add_argument("--jobs", type=_positive, default=1, help="how many processes (default 1)")
-    parser.add_argument(
-        "--record", action="store_true", help="also replace expected.json and figures/ beside this file"
-    )
+    parser.add_argument("--trials", type=positive, help="how many trials (default 20; the paper made 100)")
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
     chosen = {"figures": given.figures and tuple(given.figures), "n_trials": given.trials, "jobs": given.jobs}

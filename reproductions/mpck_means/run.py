@@ -5,25 +5,24 @@ Run with ``python reproductions/mpck_means/run.py``; ``--quick`` takes seconds, 
 
 from __future__ import annotations
 
-import argparse
 import datetime
-import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import joblib
+sys.path.append(str(Path(__file__).parents[1]))
+
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sklearn.cluster import KMeans
 from sklearn.model_selection import KFold
 
 import likewise
+from _runner import Runner, parser_of, positive, progress_of, write_json
 from likewise import MKMeans, MPCKMeans, PCKMeans
 from likewise.datasets import load
 from likewise.evaluation import pairwise_f
@@ -140,22 +139,19 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
     """Run every data set and return the results, as they are written to the JSON file."""
     data: dict[str, Any] = {}
     skipped: dict[str, str] = {}
-    with _progress(console) as progress:
+    with progress_of("seeds", console, 12) as progress:
+        runner = Runner(plan.jobs, console, progress)
         for name in plan.data:
             try:
                 loaded = load(name)
             except DatasetNotFoundError as error:
-                skipped[name] = str(error)
-                console.print(f"[yellow]skipped[/] {name}: {error}", highlight=False)
+                runner.tell_skipped(name, error, skipped)
                 continue
             X, y = loaded.X, np.unique(loaded.y, return_inverse=True)[1]
             counts = link_counts(y, plan.links)
             began = time.perf_counter()
-            task = progress.add_task(name, total=plan.n_seeds)
-            found = []
-            for result in _seeds(X, y, counts, plan):
-                found.append(result)
-                progress.advance(task)
+            calls = [(X, y, seed, counts, plan.n_folds) for seed in range(plan.n_seeds)]
+            found = runner.trials(name, run_seed, calls)
             data[name] = {
                 "n_samples": len(X),
                 "n_features": X.shape[1],
@@ -176,27 +172,6 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
         "data": data,
         "skipped": skipped,
     }
-
-
-def _seeds(X: np.ndarray, y: np.ndarray, counts: list[int], plan: Plan) -> Iterator[np.ndarray]:
-    """Yield the results of the seeds in their order, whatever the number of processes."""
-    calls = [(X, y, seed, counts, plan.n_folds) for seed in range(plan.n_seeds)]
-    if plan.jobs == 1:
-        yield from (run_seed(*call) for call in calls)
-        return
-    pool = joblib.Parallel(n_jobs=plan.jobs, return_as="generator")
-    yield from pool(joblib.delayed(run_seed)(*call) for call in calls)
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description:12}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("seeds"),
-        TimeElapsedColumn(),
-        console=console,
-    )
 
 
 # ---------------------------------------------------------------------- showing
@@ -255,34 +230,16 @@ def draw(name: str, results: dict[str, Any], path: Path) -> None:
 def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> None:
     """Write the JSON file and a figure for each data set."""
     figures.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=1, ensure_ascii=False)
-    (folder / file).write_text(text + "\n", encoding="utf-8")
+    write_json(results, folder / file)
     for name in results["data"]:
         draw(name, results, figures / f"{name}.png")
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
-    return number
-
-
 def main(args: list[str] | None = None) -> int:
     """Measure, draw and write; returns 0, or 1 if no data set could be had."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument(
-        "--quick", action="store_true", help="iris and wine, 2 seeds, 3 numbers of links: some seconds"
-    )
+    parser = parser_of(__doc__, HERE, "iris and wine, 2 seeds, 3 numbers of links: some seconds")
     parser.add_argument("--data", nargs="+", choices=DATA, metavar="NAME", help=f"any of {', '.join(DATA)}")
-    parser.add_argument("--seeds", type=_positive, help="how many seeds (default 10)")
-    parser.add_argument(
-        "--out", type=Path, default=HERE / "out", help="where results.json and the figures go"
-    )
-    parser.add_argument("--jobs", type=_positive, default=1, help="how many processes (default 1)")
-    parser.add_argument(
-        "--record", action="store_true", help="also replace expected.json and figures/ beside this file"
-    )
+    parser.add_argument("--seeds", type=positive, help="how many seeds (default 10)")
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
     chosen = {"data": given.data and tuple(given.data), "n_seeds": given.seeds, "jobs": given.jobs}

@@ -5,7 +5,7 @@ from scipy.linalg import cholesky, eig
 
 
 def implied_matrix(hints):
-    """Return 1 for rows that belong together by the links, -1 for rows that do not, 0 where nothing is known."""
+    """Return 1 for rows that are together by the links, -1 for rows that are not, 0 where it is unknown."""
     n = hints.n_samples
     value = {"must": 1.0, "cannot": -1.0, "unknown": 0.0}
     whole = np.zeros((n, n))
@@ -16,7 +16,7 @@ def implied_matrix(hints):
 
 
 def flexible_solutions(weights, links, level):
-    """Return the lambdas above 0, unit vectors and costs of the generalised eigenproblem, as it is printed."""
+    """Return lambdas above 0, unit vectors and costs of the generalised eigenproblem, as it is printed."""
     degrees = weights.sum(axis=1)
     half = degrees**-0.5
     n = len(weights)

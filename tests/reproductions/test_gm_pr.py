@@ -156,10 +156,10 @@ def test_trials_come_in_order_from_several_workers(run, monkeypatch):
     monkeypatch.setattr(run.ex, "moons_trial", lambda seed: np.full((4, 2, 2), seed))
     found = []
     for jobs in (1, 2):
-        with joblib.parallel_config(backend="threading"), run._progress(run.Console()) as progress:
-            runner = run.Runner(run.Plan(jobs=jobs), run.Console(), progress)
+        with joblib.parallel_config(backend="threading"), run.progress_of("", run.Console()) as progress:
+            runner = run.Runner(jobs, run.Console(), progress)
             found.append(runner.trials("moons", run.ex.moons_trial, [(seed,) for seed in range(6)]))
-    assert found[0][:, 0, 0, 0].tolist() == list(range(6))
+    assert np.stack(found[0])[:, 0, 0, 0].tolist() == list(range(6))
     np.testing.assert_array_equal(*found)
 
 

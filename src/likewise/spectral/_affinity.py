@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -174,9 +175,9 @@ def _scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np.ndarray
     if recipe.affinity == "local":
         scales = distances[:, min(LOCAL_NEIGHBOR, distances.shape[1]) - 1]
     elif isinstance(recipe.scale, str):
-        positive = distances[distances > 0]
+        positive = distances[distances > 0] if distances.any() else np.ones(1)
         common = np.median(positive) if recipe.scale == "median" else positive.mean()
-        scales = np.full(n_samples, common if positive.size else 1.0)
+        scales = np.full(n_samples, common)
     else:
         scales = np.full(n_samples, float(recipe.scale))
     # Seven duplicates of a row make its scale 0; a thousandth of the usual one still tells them from others.
@@ -198,9 +199,16 @@ def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple
         if search == "approximate":
             raise
         return _exact(X, k)  # slower, and no worse
-    found = package.NNDescent(X, n_neighbors=k + 1, random_state=random_state, compressed=False)
-    neighbors, distances = found.neighbor_graph
-    distances, neighbors = _without_self(np.asarray(distances, dtype=np.float64), neighbors.astype(np.int64))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that rows have too few: see to it here
+        found = package.NNDescent(X, n_neighbors=k + 1, random_state=random_state, compressed=False)
+    neighbors, distances = (
+        each.astype(kind) for each, kind in zip(found.neighbor_graph, (np.int64, np.float64), strict=True)
+    )
+    few = (neighbors < 0).any(axis=1)
+    if few.any():
+        distances[few], neighbors[few] = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[few])
+    distances, neighbors = _without_self(distances, neighbors)
     share = _share_found(X, neighbors)
     if share < _FEW_FOUND:
         warn_caller(
@@ -246,8 +254,10 @@ def similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe: Recipe)
     wanted = max(_candidates(recipe, every, len(X)), min(LOCAL_NEIGHBOR, len(X)))
     distances, neighbors = NearestNeighbors(n_neighbors=wanted).fit(X).kneighbors(X_new)
     if recipe.affinity == "local":
-        # A duplicate of a row of the graph stands at distance 0 and is passed over, as the row itself was.
-        t = np.minimum(LOCAL_NEIGHBOR - 1 + (distances[:, 0] == 0), wanted - 1)
+        # A duplicate of a row of the graph is passed over, as the row itself was. Rows are compared rather
+        # than distances, which rounding keeps from being 0 in many dimensions.
+        twin = (X[neighbors[:, 0]] == X_new).all(axis=1)
+        t = np.minimum(LOCAL_NEIGHBOR - 1 + twin, wanted - 1)
         own = np.maximum(distances[np.arange(len(X_new)), t], graph.scales.min())
     else:
         own = np.full(len(X_new), graph.scales[0])

@@ -58,7 +58,8 @@ class BagSpectralClustering(SpectralFamily):
     - ``variant="propagated"``, the default: :math:`Q = P\,\mathrm{diag}(w)\,P'`, where P holds for each row
       the shares of the classes of its bag. They begin even and are passed along the graph: each row takes
       the mean of its near rows, and keeps what its bag allows, until that settles. Rows of bags that share
-      no label pass nothing on, nor are they counted as near. w makes all classes weigh the same.
+      no label pass nothing on, nor are they counted as near. w makes all classes weigh the same, and the
+      eigenvectors are multiplied by their eigenvalues, which matters if there are more clusters than classes.
     - ``"printed"``: :math:`Q = B (Y'Y - \mu I) B'` of the paper's eq. 12, with B the indicators of the bags,
       Y the even shares of their labels, and :math:`\mu` the mean entry of Y'Y.
     - ``"exact"``: :math:`Q = B (Y'Y - \mu 11') B'`, what the paper's sum (eq. 9) comes to when carried out.
@@ -209,6 +210,7 @@ class BagSpectralClustering(SpectralFamily):
         closure = self._soft_closure(hints.only("links"), "Here the must-links win.")
         linked = Linked.of(graph, closure)
         told = ToldBags.of(hints)
+        self._warn_clash(told.sets, closure)
         if not told.sets.known.any():
             if hints.bags is not None:
                 warn_caller(
@@ -226,9 +228,11 @@ class BagSpectralClustering(SpectralFamily):
             terms = self._published(told, linked, plain)
             return _with_bags(self._part(_matrix(linked, weights, terms), graph, rng, last), told, plain)
         near = SpectralOperator(weights, None, linked.terms, linked.diagonal)
-        shares = propagated(near.__matmul__, linked.degrees, told.allowed)
+        before = last.shares if isinstance(last, BagPartition) and last.told is not None else None
+        same = before is not None and last.told.sets.classes == told.sets.classes  # type: ignore[union-attr]
+        shares = propagated(near.__matmul__, linked.degrees, told.allowed, before if same else None)
         terms = [self._weighed(shares, linked.degrees, plain)]
-        found = self._part(_matrix(linked, weights, terms), graph, rng, last)
+        found = self._part(_matrix(linked, weights, terms), graph, rng, last, stretched=True)
         return _with_bags(found, told, plain, shares)
 
     def _plain(self, graph: Graph, rng: Any) -> Eigen:

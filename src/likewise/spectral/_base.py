@@ -16,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from likewise._compat import with_callbacks
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import link_satisfaction
+from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities
 from likewise.spectral._eigen import Eigen, leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._rounding import by_kmeans, by_rotation, cluster_means, unit_rows
-from likewise.spectral._told import single_label_links
-from likewise.supervision import Supervision
+from likewise.spectral._told import LabelSets, SetsOfRows, single_label_links
+from likewise.supervision import Closure, Supervision
 
 # A coordinate whose eigenvalue is a smaller share of the largest says nothing of a new row but noise.
 _LEAST_VALUE = 1e-3
@@ -41,6 +42,8 @@ class Partition:
         The cluster of each.
     scale : ndarray of shape (n_samples,)
         What rows and columns of the matrix were multiplied by.
+    stretch : ndarray of shape (n_clusters,) or float
+        What each coordinate was multiplied by before rows were scaled.
     n_rounds : int
         How many rounds it took, where a method goes round.
     plain : Eigen or None
@@ -51,6 +54,7 @@ class Partition:
     rows: np.ndarray
     labels: np.ndarray
     scale: np.ndarray
+    stretch: Any = 1.0
     n_rounds: int = 1
     plain: Eigen | None = None
 
@@ -192,6 +196,14 @@ class SpectralFamily(HintedClusterer):
 
     # ------------------------------------------------------------------ fitting
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.affinity == "neighbors" and self.n_neighbors is None:
+            raise ValueError(
+                f"{type(self).__name__}: affinity='neighbors' wants a number of neighbours, got "
+                "n_neighbors=None: each row would be a neighbour of every other. Give a number, or 'auto'."
+            )
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
         """Cluster the rows of X, guided by the hints.
@@ -281,6 +293,17 @@ class SpectralFamily(HintedClusterer):
         plain = hints.only("links", "labels", "triplets").to_links(more_clusters_than_classes=more)
         return plain if more else plain | single_label_links(hints)
 
+    def _warn_clash(self, sets: LabelSets, closure: Closure) -> None:
+        """Warn of rows that are linked though their bags share no label, unless links alone contradict."""
+        found = None if len(closure.conflicts) else SetsOfRows.of(sets, closure).clash()
+        if found is not None:
+            warn_caller(
+                f"{type(self).__name__}: the bags of rows {found[0]} and {found[1]} share no label, yet the "
+                f"rows are joined through {' – '.join(map(str, closure.path(*found)))}. Here the must-links "
+                "win.",
+                InconsistentSupervisionWarning,
+            )
+
     def _recipe(self) -> Recipe:
         return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search)  # type: ignore[arg-type]
 
@@ -301,8 +324,10 @@ class SpectralFamily(HintedClusterer):
 
     def _tell_parts(self, graph: Graph) -> None:
         """Say so if the graph falls apart, for then it does not tell which rows belong together."""
-        name = type(self).__name__
-        n_parts, part = connected_components(csr_array(graph.weights), directed=False)
+        name, weights = type(self).__name__, graph.weights
+        if not issparse(weights) and np.count_nonzero(weights[0]) >= graph.n_samples - 1:
+            return  # all rows are like the first; to list the N^2 edges takes longer than to weigh them
+        n_parts, part = connected_components(csr_array(weights), directed=False)
         alone = int((np.bincount(part) == 1).sum()) if n_parts > 1 else 0
         if alone and graph.n_samples > 1:
             warn_caller(
@@ -319,16 +344,27 @@ class SpectralFamily(HintedClusterer):
             )
 
     def _part(
-        self, operator: SpectralOperator, graph: Graph, rng: Any, last: Partition | None = None
+        self,
+        operator: SpectralOperator,
+        graph: Graph,
+        rng: Any,
+        last: Partition | None = None,
+        *,
+        stretched: bool = False,
     ) -> Partition:
-        """Find the leading eigenvectors and part their rows, beginning where `last` ended."""
+        """Find the leading eigenvectors and part their rows, beginning where `last` ended.
+
+        With `stretched` each coordinate is multiplied by its eigenvalue, so that the less telling ones count
+        for less.
+        """
         eigen = self._leading(operator, rng, last)
-        rows = self._placed(eigen.vectors, graph.degrees)
+        stretch = np.maximum(eigen.values, 0.0) if stretched else 1.0
+        rows = self._placed(eigen.vectors * stretch, graph.degrees)
         if last is not None and last.labels.max(initial=0) >= self.n_clusters:
             last = None
         labels = self._rounded(rows, rng, None if last is None else last.labels)
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
-        return Partition(eigen, rows, labels, scale)
+        return Partition(eigen, rows, labels, scale, stretch)
 
     def _leading(self, operator: SpectralOperator, rng: Any, last: Partition | None) -> Eigen:
         start = None if last is None else last.eigen.vectors
@@ -374,7 +410,7 @@ class SpectralFamily(HintedClusterer):
 
     def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         """Return the clusters of new rows from how alike they are to those of the fit."""
-        rows = self._placed(self._extended(alike, degrees, found), degrees)
+        rows = self._placed(self._extended(alike, degrees, found) * found.stretch, degrees)
         far = euclidean_distances(
             rows, cluster_means(found.rows, found.labels, self.n_clusters), squared=True
         )
@@ -391,7 +427,7 @@ class SpectralFamily(HintedClusterer):
 
 def _fingerprint(X: Any, recipe: Recipe) -> bytes:
     """Return a digest of the rows and of the recipe, to know the same rows again without keeping a copy."""
-    digest = hashlib.blake2b(repr((recipe, X.shape, X.dtype)).encode())
+    digest = hashlib.sha1(repr((recipe, X.shape, X.dtype)).encode(), usedforsecurity=False)
     for part in (X.data, X.indices, X.indptr) if issparse(X) else (np.ascontiguousarray(X),):
         digest.update(part.view(np.uint8).data)
     return digest.digest()

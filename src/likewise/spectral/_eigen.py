@@ -38,6 +38,7 @@ _ROUNDS, _ROUNDS_WARM = 60, 20
 # tried was best, and 2 or 3 inverses.
 _DEPTH = 6
 _DEPTH_INVERSE = 3
+_DEPTH_MISSED = 2
 _ROOM = 40
 
 
@@ -59,6 +60,8 @@ class Eigen:
         The factors, to start again from. They are not pickled.
     factored : bool
         Whether there were such factors.
+    spare : ndarray of shape (N, 1) or None
+        Roughly the next vector. With it a start need not look for it again to know that it comes after.
     """
 
     values: np.ndarray
@@ -68,6 +71,7 @@ class Eigen:
     converged: bool
     inverse: Any = field(default=None, repr=False)
     factored: bool = False
+    spare: np.ndarray | None = field(default=None, repr=False)
 
     def __getstate__(self):
         return {**self.__dict__, "inverse": None}
@@ -135,7 +139,7 @@ def leading_eigenvectors(
     counted = Counted(operator)
     if start is not None:
         inverse = getattr(start, "inverse", None)
-        block = start.vectors if isinstance(start, Eigen) else np.asarray(start, dtype=np.float64)
+        block = _block(start)
         if block.ndim != 2 or len(block) != n:
             raise ValueError(f"The start has shape {block.shape}; wanted ({n}, m), one row for each row.")
         if isinstance(start, Eigen):
@@ -159,12 +163,18 @@ def leading_eigenvectors(
     return _refine(counted, block, k, tol, inverse, rng, solver)
 
 
+def _block(start):
+    if not isinstance(start, Eigen):
+        return np.asarray(start, dtype=np.float64)
+    return start.vectors if start.spare is None else np.hstack([start.vectors, start.spare])
+
+
 class _Inverse:
-    """The inverse of (σI − A), for A the operator without its low-rank terms and σ above its spectrum."""
+    """The inverse of (σI − A), for A the sparse part of the operator and σ above its spectrum."""
 
     def __init__(self, operator, k):
-        matrix = operator.without_terms()
-        n = len(operator.scale) if operator.scale is not None else matrix.shape[0]
+        matrix, self.complete = operator.sparse_part()
+        n = matrix.shape[0]
         # Collatz and Wielandt: for any positive x no eigenvalue exceeds the largest (|A|x)_i / x_i. With x =
         # 1 / s this is 1, and reached, for a graph normalised by its degrees.
         x = np.ones(n) if operator.scale is None else 1.0 / np.maximum(operator.scale, 1e-300)
@@ -224,14 +234,14 @@ def _is_thin(graph, parts) -> bool:
 
 
 def _from_inverse(operator, inverse, k, rng):
-    """Return the leading vectors of the graph alone, and directions in which low-rank terms act."""
+    """Return the leading vectors of the sparse part, and directions in which the other terms act."""
     n = operator.shape[0]
     solve = LinearOperator((n, n), matvec=lambda x: inverse @ np.ravel(x), dtype=np.float64)
     try:
         block = _eigsh(solve, k, 2 * k + 4, 1e-5, rng.standard_normal(n), rng)
     except ArpackError:
         block = rng.standard_normal((n, k))
-    if operator.terms:
+    if not inverse.complete:
         block = np.hstack([block, operator @ rng.standard_normal((n, k))])
     return block
 
@@ -296,18 +306,20 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         done = not far.any() and values[:k].sum() <= most
         if done:
             break
-        # The inverse is that of the graph. What low-rank terms lift above it is reached by products.
+        # The inverse is that of the sparse part. What other terms lift above it is reached by products.
         near = far & (values <= 1.01 * inverse.bound) if inverse is not None else np.zeros_like(far)
         least = 0.3 * enough.min()
         by_products, by_inverse = span(residuals[:, far & ~near], least), span(residuals[:, near], least)
+        missed = residuals[:, :0]
         if most == -np.inf or not far.any():
             most = values[:k].sum() + sizes[:k].sum() + 1e-10 * np.abs(values).sum()
             if inverse is not None:
                 by_inverse = np.hstack([by_inverse, rng.standard_normal((counted.shape[0], 1))])
-            if inverse is None or counted.operator.terms:
-                by_products = np.hstack([by_products, _missed(counted, vectors, values[k - 1], rng)])
-        basis.make_room(_DEPTH * by_products.shape[1] + _DEPTH_INVERSE * by_inverse.shape[1], k + 3)
-        new = basis.expand(by_products, _DEPTH)
+            if inverse is None or not inverse.complete:
+                missed = _missed(counted, vectors, values[k - 1], inverse, rng)
+        wanted = _DEPTH * by_products.shape[1] + _DEPTH_MISSED * missed.shape[1]
+        basis.make_room(wanted + _DEPTH_INVERSE * by_inverse.shape[1], k + 3)
+        new = basis.expand(by_products, _DEPTH) + basis.expand(missed, _DEPTH_MISSED)
         if inverse is not None:
             new += basis.expand(inverse @ by_inverse, _DEPTH_INVERSE, inverse)
         if not new:
@@ -321,18 +333,21 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         bool(done),
         inverse,
         inverse is not None,
+        vectors[:, k:],
     )
 
 
-def _missed(counted, vectors, least, rng):
+def _missed(counted, vectors, least, inverse, rng):
     """Return a column in which an eigenvector above `least` and orthogonal to the given ones would show."""
     values, columns = lanczos(counted, vectors, 8, rng)
     column = columns[:, -1:]
-    interval = damped_interval(values[0], min(values[-1], least)) if len(values) else None
-    if interval is not None:
-        degree = min(12, filter_degree(max(values[-1], least), interval, 1e4))
-        column = chebyshev_filter(counted, column, interval, degree)
-    return column
+    if inverse is not None or not len(values):
+        return column  # what low-rank terms lift stands out
+    interval = damped_interval(values[0], min(values[-1], least))
+    if interval is None:
+        return column
+    degree = min(12, filter_degree(max(values[-1], least), interval, 1e4))
+    return chebyshev_filter(counted, column, interval, degree)
 
 
 def _fix_signs(vectors: np.ndarray) -> np.ndarray:

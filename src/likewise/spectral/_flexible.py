@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.metrics import euclidean_distances
+from sklearn.metrics import pairwise_distances_argmin
 
 from likewise.base import Rule, choice, either
 from likewise.exceptions import InfeasibleSupervisionError
@@ -14,7 +14,7 @@ from likewise.seeding import fewest_broken
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._eigen import Eigen
-from likewise.spectral._link_terms import implied_links
+from likewise.spectral._link_terms import implied_links, with_mean_weight
 from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._pencil import Feasible, Pencil
 from likewise.spectral._rounding import by_kmeans, cluster_means
@@ -23,6 +23,7 @@ from likewise.supervision import Supervision
 # What "auto" tries, the laxest first. Random links, a few for each cluster, want the first ones; links among
 # all pairs of many labelled rows, as in the paper, the last ones.
 _LEVELS = (-1.0, -0.3, 0.0, 0.03, 0.1, 0.25, 0.5, 0.75)
+_NONE = 1e-9  # an eigenvalue of a smaller share of the largest is none
 _BELOW_ONE = Rule(
     "a number below 1",
     lambda v: (
@@ -32,6 +33,15 @@ _BELOW_ONE = Rule(
         and bool(v < 1)
     ),
 )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cut(Partition):
+    """Rows parted by feasible vectors: their costs, and the level and the beta that they meet."""
+
+    costs: np.ndarray
+    level: float
+    beta: float
 
 
 class FlexibleSpectralClustering(SpectralFamily):
@@ -69,8 +79,8 @@ class FlexibleSpectralClustering(SpectralFamily):
         eigenvalue of :math:`\bar Q`, the most for which K - 1 feasible vectors can exist. The authors'
         program has 0.5 for two clusters. Below 0 the links may be broken. Where too few vectors are feasible
         an error says how many. "auto" makes the plain clusters and those of some levels from -1 to 0.75, and
-        keeps the first that break no more links than chance explains (the least weight broken plus its
-        square root), linked rows being taken where their neighbours would put them. A high level suits links
+        keeps the first that break no more links than chance explains (the fewest, and their square root or
+        one more), linked rows being taken where their neighbours would put them. A high level suits links
         between all pairs of many rows; with few random links such vectors gather at the linked rows.
     {common}
 
@@ -152,36 +162,28 @@ class FlexibleSpectralClustering(SpectralFamily):
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         closure = self._soft_closure(hints)
-        self._costs: np.ndarray | None = None
-        self.level_ = self.beta_ = None
         wanted = self.n_clusters - 1
+        last = None if isinstance(last, Cut) else last  # a plain fit begins with plain vectors
         if wanted == 0 or "links" not in hints.kinds:
-            return super()._cluster(graph, hints, rng, _plain(last, self.n_clusters))
+            return super()._cluster(graph, hints, rng, last)
         pencil = Pencil(graph, implied_links(hints, closure), tol=self.tol, solver=self.eigen_solver, rng=rng)
         values = pencil.link_eigenvalues(wanted)
-        volume = float(graph.degrees.sum())
         if not isinstance(self.level, str):
-            found = pencil.feasible(self.level * self._most(values), wanted)
-            self._refuse_too_few(found, values)
-            self._costs, self.level_ = found.costs, float(self.level)
-            self.beta_ = self.level_ * float(values[-1]) * volume
-            return self._parted(found, self.beta_ / volume, graph, rng)
+            most = self._most(values)
+            found = pencil.feasible(self.level * most, wanted)
+            self._refuse_too_few(found, most)
+            return self._parted(found, float(self.level), self.level * most, graph, rng)
 
-        plain = super()._cluster(graph, hints, rng, _plain(last, self.n_clusters))
-        tried: list[Any] = [(None, None, None, plain)]
-        judged = [self._by_neighbors(plain, graph, hints)]
-        positive = values[-1] > 1e-9 * values[0]
+        tried = [super()._cluster(graph, hints, rng, last)]
+        most = float(values[-1] if values[-1] > _NONE * values[0] else values[0])
         for level in _LEVELS:
-            beta = level * float(values[-1] if positive else values[0])
-            found = pencil.feasible(beta, wanted)
+            found = pencil.feasible(level * most, wanted)
             if len(found.costs) < wanted:
                 break  # a higher level leaves no more
-            self._costs = found.costs
-            tried.append((level, beta * volume, found.costs, self._parted(found, beta, graph, rng)))
-            judged.append(self._by_neighbors(tried[-1][-1], graph, hints))
-        best = fewest_broken(judged, hints)[0]
-        self.level_, self.beta_, self._costs, kept = tried[best]
-        return replace(kept, n_rounds=len(tried))
+            tried.append(self._parted(found, level, level * most, graph, rng))
+        judged = [self._by_neighbors(partition, graph, hints) for partition in tried]
+        best = fewest_broken(judged, with_mean_weight(hints, 1.0))[0]
+        return replace(tried[best], n_rounds=len(tried))
 
     def _by_neighbors(self, partition: Partition, graph: Graph, hints: Supervision) -> np.ndarray:
         """Return the labels, with rows that hints speak of where their neighbours alone would put them.
@@ -189,59 +191,59 @@ class FlexibleSpectralClustering(SpectralFamily):
         A vector that gathers at the linked rows keeps every link and tells nothing of the others; so links
         are counted as if the rows themselves had none.
         """
-        places = self._placed(self._extended(graph.weights, graph.degrees, partition), graph.degrees)
-        means = cluster_means(partition.rows, partition.labels, self.n_clusters)
-        far = euclidean_distances(places, means, squared=True)
-        far[:, np.bincount(partition.labels, minlength=self.n_clusters) == 0] = np.inf
-        return np.where(hints.touched, far.argmin(axis=1), partition.labels)
+        return np.where(
+            hints.touched, self._assigned(graph.weights, graph.degrees, partition), partition.labels
+        )
 
     def _most(self, values: np.ndarray) -> float:
         """Return the eigenvalue that the level is a share of, if there is one."""
-        if values[-1] > 1e-9 * values[0]:
+        if values[-1] > _NONE * values[0]:
             return float(values[-1])
-        n_positive = int((values > 1e-9 * values[0]).sum())
+        n_positive = int((values > _NONE * values[0]).sum())
         raise InfeasibleSupervisionError(
             f"{type(self).__name__}: n_clusters={self.n_clusters} wants {self.n_clusters - 1} eigenvectors "
             f"that keep the links to level={self.level!r}, but the links have only {n_positive} positive "
             "eigenvalue(s). Give links among more rows, ask for fewer clusters, or set level='auto'."
         )
 
-    def _refuse_too_few(self, found: Feasible, values: np.ndarray) -> None:
+    def _refuse_too_few(self, found: Feasible, most: float) -> None:
         if len(found.costs) == self.n_clusters - 1:
             return
         raise InfeasibleSupervisionError(
             f"{type(self).__name__}: n_clusters={self.n_clusters} wants {self.n_clusters - 1} eigenvectors "
-            f"that keep the links to level={self.level!r} (of {values[-1]:.3g}) and part the rows, but "
+            f"that keep the links to level={self.level!r} (of {most:.3g}) and part the rows, but "
             f"{len(found.costs)} exist(s): where must-links outweigh cannot-links, one cluster of all rows "
             "keeps them too, and takes the place of one. Lower the level, give cannot-links, or set "
             "level='auto'."
         )
 
-    def _parted(self, found: Feasible, beta: float, graph: Graph, rng: Any) -> Partition:
+    def _parted(self, found: Feasible, level: float, beta: float, graph: Graph, rng: Any) -> Cut:
+        """Part the rows by the vectors, for two clusters by sign."""
         eigen = Eigen(1.0 + found.eigenvalues * beta, found.vectors, 0, "pencil", found.converged)
-        rows = self._placed(found.vectors, graph.degrees)
+        half, stretch = graph.degrees**-0.5, 1.0 - found.costs
+        places = found.vectors * half[:, None]
+        rows = places * stretch
         if self.n_clusters == 2:
-            labels = (rows[:, 0] > 0).astype(np.int64)
+            labels = (places[:, 0] > 0).astype(np.int64)
         else:
             labels = by_kmeans(rows, self.n_clusters, self.n_init, rng)
-        return Partition(eigen=eigen, rows=rows, labels=labels, scale=graph.degrees**-0.5)
+        volume = float(graph.degrees.sum())
+        return Cut(eigen, rows, labels, half, stretch, costs=found.costs, level=level, beta=beta * volume)
 
-    def _placed(self, vectors: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-        """Return the rows of u. For two clusters only their signs count, so nothing else is compared."""
-        if self._costs is None:
-            return super()._placed(vectors, degrees)
-        rows: np.ndarray = vectors / np.sqrt(degrees)[:, None]
-        return np.where(rows > 0, 1.0, -1.0) if self.n_clusters == 2 else rows * (1.0 - self._costs)
+    def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+        if not isinstance(found, Cut):
+            return super()._assigned(alike, degrees, found)
+        places = self._extended(alike, degrees, found) / np.sqrt(degrees)[:, None]
+        if self.n_clusters == 2:
+            return (places[:, 0] > 0).astype(np.int64)
+        filled = np.unique(found.labels)
+        means = cluster_means(found.rows, found.labels, self.n_clusters)[filled]
+        nearest: np.ndarray = filled[pairwise_distances_argmin(places * found.stretch, means)]
+        return nearest
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
-        if self._costs is None:
-            self.costs_ = 1.0 - partition.eigen.values[1:]
-            return
-        self.costs_ = self._costs
-        if self.n_clusters == 2:
-            self.embedding_ = partition.eigen.vectors * partition.scale[:, None] * (1.0 - self._costs)
-
-
-def _plain(last: Partition | None, n_clusters: int) -> Partition | None:
-    """Return what a plain fit can begin with: the vectors of a fit without links."""
-    return last if last is not None and last.eigen.vectors.shape[1] == n_clusters else None
+        self.level_: float | None = None
+        self.beta_: float | None = None
+        self.costs_ = 1.0 - partition.eigen.values[1:]
+        if isinstance(partition, Cut):
+            self.level_, self.beta_, self.costs_ = partition.level, partition.beta, partition.costs

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, choice, either, integer, real
 from likewise.seeding import extend_seeds, fewest_broken, seeds_from_closure
-from likewise.spectral._affinity import Graph, similarities
+from likewise.spectral._affinity import Graph
 from likewise.spectral._association import Association, Sums
 from likewise.spectral._base import Partition, SpectralFamily
-from likewise.spectral._link_terms import count_implied, implied_links
+from likewise.spectral._link_terms import count_implied, implied_links, with_mean_weight
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.supervision import Closure, Supervision
 
@@ -31,6 +30,13 @@ class Ended:
     sums: Sums
     n_iter: int
     settled: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Associated(Partition):
+    """The embedding of the relaxed problem, with the clusters of the best start."""
+
+    ended: Ended
 
 
 class ConstrainedKernelKMeans(SpectralFamily):
@@ -198,9 +204,10 @@ class ConstrainedKernelKMeans(SpectralFamily):
                 found[key] = self._climbed(association, association.filled(together, self.n_clusters))
         ended = list(found.values())
         best = self._choose(ended, graph, hints)
-        self.objective_ = (self.n_clusters if self.objective == "normalized_cut" else 0) - best.sums.value
-        self._sums, self._settled = best.sums, best.settled
-        return replace(relaxed, labels=best.labels, n_rounds=best.n_iter)
+        # New rows are placed by the sums over clusters alone.
+        best = replace(best, sums=replace(best.sums, linked=np.empty((0, self.n_clusters))))
+        given = {f.name: getattr(relaxed, f.name) for f in fields(relaxed)}
+        return Associated(**given | {"labels": best.labels, "n_rounds": best.n_iter}, ended=best)
 
     def _choose(self, ended: list[Ended], graph: Graph, hints: Supervision) -> Ended:
         """Choose where the links are kept by rows placed as if they had none, then by the objective.
@@ -209,10 +216,10 @@ class ConstrainedKernelKMeans(SpectralFamily):
         """
         if hints and len(ended) > 1:
             judged = [
-                np.where(hints.touched, self._nearest(graph.weights, end.labels, end.sums), end.labels)
+                np.where(hints.touched, self._nearest(graph.weights, graph.degrees, end), end.labels)
                 for end in ended
             ]
-            ended = [ended[at] for at in fewest_broken(judged, hints)]
+            ended = [ended[at] for at in fewest_broken(judged, with_mean_weight(hints, 1.0))]
         return max(ended, key=lambda end: end.sums.value)
 
     def _starts(
@@ -264,43 +271,22 @@ class ConstrainedKernelKMeans(SpectralFamily):
         return Ended(labels, sums, self.max_iter, False)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
-        if not self._settled:
+        assert isinstance(partition, Associated)
+        whole = self.n_clusters if self.objective == "normalized_cut" else 0
+        self.objective_ = whole - partition.ended.sums.value
+        if not partition.ended.settled:
             self._warn_not_converged(self.n_iter_)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of each new row: the nearest mean in the space of the kernel.
+    def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+        assert isinstance(found, Associated)
+        return self._nearest(alike, degrees, found.ended)
 
-        A row that is like no row of the fit goes to the largest cluster.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples_fit)
-            New rows; with ``affinity="precomputed"`` how alike each is to each row of the fit.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        graph, found, sums = self._last.graph, self._last.partition, self._sums
-        assert found is not None
-        alike = X if self._X is None else similarities(X, self._X, graph, self._recipe())
-        return self._nearest(alike, found.labels, sums)
-
-    def _nearest(self, alike: Any, labels: np.ndarray, sums: Sums) -> np.ndarray:
-        """Return the nearest cluster mean of rows, by how alike they are to the rows of the fit."""
-        marks = np.zeros((len(labels), self.n_clusters))
-        marks[np.arange(len(labels)), labels] = 1.0
-        linked = np.asarray(alike @ marks)
-        degrees = linked.sum(axis=1)
-        mass = (
-            np.where(degrees > 0, degrees, 1.0)
-            if self.objective == "normalized_cut"
-            else np.ones(len(degrees))
-        )
-        nearest = sums.nearness(linked, mass).argmax(axis=1).astype(np.int32)
-        nearest[degrees <= 0] = sums.sizes.argmax()
+    def _nearest(self, alike: Any, degrees: np.ndarray, ended: Ended) -> np.ndarray:
+        """Return the nearest mean in the space of the kernel, by how alike rows are to those of the fit."""
+        marks = np.zeros((len(ended.labels), self.n_clusters))
+        marks[np.arange(len(marks)), ended.labels] = 1.0
+        mass = degrees if self.objective == "normalized_cut" else np.ones(len(degrees))
+        nearest: np.ndarray = ended.sums.nearness(np.asarray(alike @ marks), mass).argmax(axis=1)
         return nearest
 
 

@@ -40,7 +40,7 @@ class Basis:
         before, overlap = self.size, None
         for _ in range(depth):
             low = self.size
-            if not self.add(block, overlap):
+            if not block.shape[1] or not self.add(block, overlap):
                 break
             if inverse is None:
                 block, overlap = self.images[:, low : self.size], self.inner[: self.size, low : self.size]

@@ -93,6 +93,8 @@ class SpectralLearning(SpectralFamily):
     def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
         closure = self._soft_closure(hints, "Here the must-links win.")
         sets = LabelSets.of(hints.bags, graph.n_samples) if self.as_links else None
+        if sets is not None:
+            self._warn_clash(sets, closure)
         told = Linked.of(graph, closure, sets)
         if self.normalization == "symmetric":
             return SpectralOperator(told.weights, told.degrees**-0.5, told.terms, told.diagonal)

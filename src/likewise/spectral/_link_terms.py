@@ -107,6 +107,24 @@ def count_implied(hints: Supervision, closure: Closure) -> np.ndarray:
     return np.maximum(2.0 * together - implied_links(plain, closure).row_sums(), 0.0)
 
 
+def with_mean_weight(hints: Supervision, mean: float) -> Supervision:
+    """Return the links with weights of that mean: what is broken by chance is told by numbers of links."""
+    links = hints.links
+    parts = (links.must_weights, links.cannot_weights, links.must_groups.weights, links.cannot_groups.weights)
+    factor = mean / float(np.concatenate(parts).mean())
+    return Supervision.from_links(
+        hints.n_samples,
+        links.must,
+        links.cannot,
+        must_weights=factor * parts[0],
+        cannot_weights=factor * parts[1],
+        must_groups=list(links.must_groups),
+        cannot_groups=list(links.cannot_groups),
+        must_group_weights=factor * parts[2],
+        cannot_group_weights=factor * parts[3],
+    )
+
+
 def _conflicts_in_groups(groups: Groups, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of rows of a cannot group that must-links join, and their weights."""
     pairs, weights = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]

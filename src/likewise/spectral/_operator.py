@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
+
+# Terms with so many entries, times those of the graph, are not written into it.
+_FEW = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +38,23 @@ class LowRank:
         """Return ``diag(scale) @ self @ diag(scale)``."""
         return LowRank(_scale_rows(self.rows, scale), self.core)
 
+    @cached_property
+    def _columns(self):
+        return self.rows.T.tocsr() if sparse.issparse(self.rows) else self.rows.T
+
     def __matmul__(self, block: np.ndarray) -> np.ndarray:
-        inner = self.rows.T @ block
+        inner = self._columns @ block
         inner = (self.core * inner.T).T if self.core.ndim == 1 else self.core @ inner
         return self.rows @ inner
+
+    @property
+    def n_entries(self) -> int:
+        """How many entries would be written, at most, if the matrix were formed as a sparse one."""
+        if isinstance(self.rows, np.ndarray):
+            return self.rows.shape[0] ** 2
+        if self.core.ndim == 1:
+            return int((np.bincount(self.rows.indices) ** 2).sum())
+        return int((np.diff(self.rows.indptr) > 0).sum()) ** 2
 
     def diagonal(self) -> np.ndarray:
         """Return the N diagonal entries."""
@@ -123,12 +140,20 @@ class SpectralOperator(LinearOperator):
         """``diag(s) W diag(s)`` if W is sparse, else None."""
         return self._graph if sparse.issparse(self._graph) else None
 
-    def without_terms(self) -> sparse.csr_array:
-        """Return the matrix but for its low-rank terms, which is sparse if W is."""
+    def sparse_part(self) -> tuple[sparse.csr_array, bool]:
+        """Return the graph, the diagonal and such terms as have few entries, and whether that is all."""
         if self.graph is None:
-            raise TypeError("The weights are dense; without_terms() wants sparse ones.")
+            raise TypeError("The weights are dense; sparse_part() wants sparse ones.")
         added = np.full(self.shape[0], self.shift) if self._added is None else self._added + self.shift
-        return (self.graph + sparse.diags_array(added)).tocsr() if added.any() else self.graph
+        part, complete = self.graph + sparse.diags_array(added), True
+        for term in self._low_rank:
+            if term.n_entries > _FEW * self.graph.nnz:
+                complete = False
+            else:
+                core = sparse.diags_array(term.core) if term.core.ndim == 1 else term.core
+                rows = sparse.csr_array(term.rows)
+                part = part + rows @ sparse.csr_array(core) @ rows.T
+        return sparse.csr_array(part), complete
 
     def terms_image(self, block: np.ndarray) -> np.ndarray:
         """Return what the low-rank terms alone make of a vector or a block of them."""

@@ -22,7 +22,9 @@ def even_shares(allowed: csr_array) -> csr_array:
     return shares
 
 
-def propagated(product: Any, degrees: np.ndarray, allowed: csr_array) -> csr_array:
+def propagated(
+    product: Any, degrees: np.ndarray, allowed: csr_array, start: csr_array | None = None
+) -> csr_array:
     r"""Return the share of each allowed class in each row, as near rows suggest.
 
     With P0 the even shares and R the similarities divided by the degrees, :math:`0.9\,R P + 0.1\,P_0` takes
@@ -38,6 +40,8 @@ def propagated(product: Any, degrees: np.ndarray, allowed: csr_array) -> csr_arr
     degrees : ndarray of shape (n_samples,)
     allowed : csr_array of shape (n_samples, n_classes)
         1 for the classes of a row's bag; nothing for a row of which nothing is known.
+    start : csr_array of shape (n_samples, n_classes), optional
+        Shares to begin with, for instance those before the last hint.
 
     Returns
     -------
@@ -48,19 +52,22 @@ def propagated(product: Any, degrees: np.ndarray, allowed: csr_array) -> csr_arr
     mask = allowed.toarray() > 0
     mask[~known] = True
     first = even_shares(allowed).toarray()
-    shares = first
+    shares = first if start is None or start.shape != first.shape else _scaled(start.toarray() * mask, first)
     for _ in range(_STEPS):
         step = (1.0 - _STAY) / degrees[:, None] * product(shares) + _STAY * first
-        step *= mask
-        totals = step.sum(axis=1, keepdims=True)
-        # A row of a known bag that hears of none of its classes keeps to the even shares.
-        step = np.where(totals > 0, step / np.where(totals > 0, totals, 1.0), first)
+        step = _scaled(step * mask, first)
         change = float(np.abs(step - shares)[known].sum(axis=1).mean()) if known.any() else 0.0
         shares = step
         if change < _SETTLED:
             break
     rows = np.repeat(np.arange(len(known)), np.diff(allowed.indptr))
     return csr_array((shares[rows, allowed.indices], allowed.indices, allowed.indptr), shape=allowed.shape)
+
+
+def _scaled(shares: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Scale rows to sum 1; one that hears of none of the classes of its bag goes back to the first shares."""
+    totals = shares.sum(axis=1, keepdims=True)
+    return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), first)
 
 
 def class_profile(
@@ -78,7 +85,7 @@ def class_profile(
     usual = np.asarray(shares.sum(axis=0)).ravel()
     usual = usual / max(usual.sum(), 1e-300)
     profile = np.tile(usual, (k, 1))
-    for _ in range(n_steps):
+    for _ in range(n_steps if allowed.nnz else 0):
         counts = np.bincount(cell, weights=shares.data, minlength=k * allowed.shape[1])
         profile = counts.reshape(k, -1) + _SMOOTH * usual
         profile /= np.maximum(profile.sum(axis=1, keepdims=True), 1e-300)

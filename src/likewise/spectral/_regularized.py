@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from likewise.base import Rule, choice, real
+from likewise.base import Rule, choice, real, warn_caller
 from likewise.exceptions import UnsupportedSupervisionError
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import SpectralFamily
 from likewise.spectral._operator import LowRank, SpectralOperator
+from likewise.spectral._told import LabelSets
 from likewise.supervision import Supervision
 
 
@@ -90,11 +91,23 @@ class RegularizedSpectralClustering(SpectralFamily):
 
     def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
         hints = super()._check_supervision(supervision, n_samples, y)
-        n_cannot = len(hints.cannot) + len(hints.cannot_groups)
+        name, n_cannot = type(self).__name__, len(hints.cannot) + len(hints.cannot_groups)
+        way_on = "cannot='drop' leaves them out; SpectralLearning and FlexibleSpectralClustering use both."
         if n_cannot and self.cannot == "refuse":
             raise UnsupportedSupervisionError(
-                f"{type(self).__name__} learns from must-links and cannot use the {n_cannot} cannot-link(s). "
-                "cannot='drop' leaves them out; SpectralLearning and FlexibleSpectralClustering use both."
+                f"{name} learns from must-links and cannot use the {n_cannot} cannot-link(s). {way_on}"
+            )
+        sets = LabelSets.of(hints.bags, n_samples)
+        if sets.disjoint().any() and self.cannot == "refuse":
+            raise UnsupportedSupervisionError(
+                f"{name} learns from must-links and cannot use the cannot-links between rows of bags that "
+                f"share no label. {way_on}"
+            )
+        if sets.known.any() and not len(hints.must) and not len(hints.must_groups):
+            warn_caller(
+                f"{name}: for {self.n_clusters} clusters the bags imply no must-links, so they say nothing "
+                "here.",
+                UserWarning,
             )
         return hints
 

@@ -20,8 +20,7 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
 
 def cluster_means(rows: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
     """Return the mean of each cluster's rows; zeros for a cluster without any."""
-    sums = np.zeros((k, rows.shape[1]))
-    np.add.at(sums, labels, rows)
+    sums = np.column_stack([np.bincount(labels, weights=column, minlength=k) for column in rows.T])
     means: np.ndarray = sums / np.maximum(np.bincount(labels, minlength=k), 1)[:, None]
     return means
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, eye_array, issparse, vstack
 
 from likewise.spectral._affinity import Graph
 from likewise.spectral._operator import LowRank
@@ -84,25 +84,6 @@ class LabelSets:
         apart: np.ndarray = (self.holds @ self.holds.T).toarray() == 0
         return apart
 
-    @cached_property
-    def _table(self) -> np.ndarray | None:
-        """The pairs of sets that share no class, 'unknown' as the last set; None if they are too many."""
-        if len(self.sizes) > _MOST_SETS:
-            return None
-        return np.pad(self.disjoint(), (0, 1))
-
-    def apart(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Tell for each pair of rows (i[t], j[t]) whether their sets are known and share no class."""
-        a, b = self.of_row[i], self.of_row[j]
-        if self._table is not None:
-            return self._table[a, b]
-        found = (a >= 0) & (b >= 0)
-        at = np.flatnonzero(found)
-        for part in np.array_split(at, max(len(at) // _BLOCK, 1)):
-            shared = self.holds[a[part]].multiply(self.holds[b[part]]).sum(axis=1)
-            found[part] = np.asarray(shared).ravel() == 0
-        return found
-
     def alone(self) -> np.ndarray:
         """Return each row's class where its bag has a single label, -1 elsewhere."""
         of_set = np.full(len(self.sizes) + 1, -1, dtype=np.int64)
@@ -110,6 +91,83 @@ class LabelSets:
         of_set[single] = self.holds.indices[self.holds.indptr[single]]
         found: np.ndarray = of_set[self.of_row]
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class SetsOfRows:
+    """What is known of the class of each row, by its own label set and those of rows that it is linked to.
+
+    Attributes
+    ----------
+    sets : LabelSets
+        The label sets.
+    holds : csr_array of shape (n_kinds, n_sets)
+        The sets that a kind of row is held to: each set alone, then each lot of several that must-links join.
+    of_row : ndarray of shape (n_samples,)
+        The kind of each row; -1 where nothing is known.
+    """
+
+    sets: LabelSets
+    holds: csr_array
+    of_row: np.ndarray
+
+    @classmethod
+    def of(cls, sets: LabelSets, closure: Closure | None = None) -> SetsOfRows:
+        """Carry what is known of a row to the rows that must-links join it to."""
+        n_sets = len(sets.sizes)
+        alone = csr_array(eye_array(n_sets))
+        if closure is None or closure.n_components == len(closure.component):
+            return cls(sets, alone, sets.of_row)
+        rows = np.flatnonzero(sets.known)
+        pairs = np.unique(np.column_stack([closure.component[rows], sets.of_row[rows]]), axis=0)
+        counts = np.bincount(pairs[:, 0], minlength=closure.n_components)
+        several = np.flatnonzero(counts > 1)
+        kind = np.full(closure.n_components, -1, dtype=np.int64)
+        kind[pairs[:, 0]] = pairs[:, 1]
+        kind[several] = n_sets + np.arange(len(several))
+        joined = pairs[counts[pairs[:, 0]] > 1]
+        lots = csr_array(
+            (np.ones(len(joined)), (kind[joined[:, 0]] - n_sets, joined[:, 1])), shape=(len(several), n_sets)
+        )
+        return cls(sets, csr_array(vstack([alone, lots])), kind[closure.component])
+
+    @cached_property
+    def _meets(self) -> csr_array:
+        """How many sets of each kind share a class with each set."""
+        meet = csr_array(self.sets.holds @ self.sets.holds.T)
+        meet.data[:] = 1.0
+        return csr_array(self.holds @ meet)
+
+    @cached_property
+    def _table(self) -> np.ndarray | None:
+        """The pairs of kinds that are apart, 'unknown' as the last kind; None if they are too many."""
+        sizes = np.diff(self.holds.indptr)
+        if len(sizes) > _MOST_SETS:
+            return None
+        return np.pad((self._meets @ self.holds.T).toarray() < np.outer(sizes, sizes), (0, 1))
+
+    def apart(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Tell for each pair of rows (i[t], j[t]) whether they are held to two sets that share no class."""
+        a, b = self.of_row[i], self.of_row[j]
+        if self._table is not None:
+            return self._table[a, b]
+        found, sizes = (a >= 0) & (b >= 0), np.diff(self.holds.indptr)
+        at = np.flatnonzero(found)
+        for part in np.array_split(at, max(len(at) // _BLOCK, 1)):
+            meeting = self._meets[a[part]].multiply(self.holds[b[part]]).sum(axis=1)
+            found[part] = np.asarray(meeting).ravel() < sizes[a[part]] * sizes[b[part]]
+        return found
+
+    def clash(self) -> tuple[int, int] | None:
+        """Return two rows that are linked, yet whose own sets share no class; None if there are none."""
+        for kind in range(len(self.sets.sizes), self.holds.shape[0]):
+            sets = self.holds.indices[self.holds.indptr[kind] : self.holds.indptr[kind + 1]]
+            apart = np.argwhere((self.sets.holds[sets] @ self.sets.holds[sets].T).toarray() == 0)
+            if len(apart):
+                rows = np.flatnonzero(self.of_row == kind)
+                i, j = (rows[self.sets.of_row[rows] == s][0] for s in sets[apart[0]])
+                return min(int(i), int(j)), max(int(i), int(j))
+        return None
 
 
 class Apart:
@@ -129,7 +187,7 @@ class Apart:
 
             self._tests.append(stated)
         if sets is not None and len(sets.sizes):
-            self._tests.append(sets.apart)
+            self._tests.append(SetsOfRows.of(sets, closure).apart)
 
     def __bool__(self) -> bool:
         return bool(self._tests)

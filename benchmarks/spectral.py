@@ -1,0 +1,383 @@
+"""Speed and memory of the spectral family: ours, scikit-learn's SpectralClustering, and the papers' dense form.
+
+Run with `make bench`, or `python benchmarks/spectral.py --quick` for a short look. Ratios are what counts:
+everything that is compared is measured in the same run, turn by turn, as CPU seconds on one thread. Each fit
+has a process of its own, so that its peak of memory can be told and one that runs away be stopped.
+"""
+
+import argparse
+import json
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy import sparse
+from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import kneighbors_graph
+from threadpoolctl import threadpool_limits
+
+import likewise
+from likewise import Supervision
+from likewise.spectral import BagSpectralClustering, SpectralLearning
+from likewise.supervision import sample_links
+
+HERE = Path(__file__).parent
+PARTS = ("fit", "memory", "refit", "dense", "graph")
+K = 10
+SOLVERS = ("arpack", "lobpcg", "amg")
+SECONDS, GIGABYTES = 240, 8
+console = Console(stderr=True)
+
+
+# ---------------------------------------------------------------------- data
+
+
+def rows_of(kind, n, seed=0):
+    """Return rows and their classes: clouds in five dimensions that touch, or a rolled-up sheet in strips."""
+    rng = np.random.default_rng(seed)
+    if kind == "clouds":
+        y = rng.integers(0, K, n)
+        return rng.normal(size=(n, 5)) + 2.5 * rng.normal(size=(K, 5))[y], y
+    along = rng.random(n)
+    turn = 1.5 * np.pi * (1 + 2 * along)
+    return np.c_[turn * np.cos(turn), 21 * rng.random(n), turn * np.sin(turn)], (K * along).astype(int)
+
+
+def save_problem(folder, kind, n):
+    """Write graph and classes to a file and return its path; the graph is that of ten neighbours."""
+    path = Path(folder) / f"{kind}-{n}.npz"
+    if not path.exists():
+        X, y = rows_of(kind, n)
+        graph = kneighbors_graph(X, 10)
+        graph = sparse.csr_array(0.5 * (graph + graph.T))
+        np.savez(path, data=graph.data, indices=graph.indices, indptr=graph.indptr, y=y)
+    return path
+
+
+def load_problem(path):
+    with np.load(path) as parts:
+        y = parts["y"]
+        graph = sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(len(y), len(y)))
+    return graph, y
+
+
+def bag_hints(y, share=0.5, size=10, seed=0):
+    """Put rows into bags of ten, at random, of which a share is labelled with the classes of its rows."""
+    rng = np.random.default_rng(seed)
+    bags = rng.permutation(len(y)) // size
+    told = rng.choice(bags.max() + 1, int(share * (bags.max() + 1)), replace=False)
+    held = {bag: set() for bag in told.tolist()}
+    for bag, label in zip(bags.tolist(), y.tolist(), strict=True):
+        if bag in held:
+            held[bag].add(label)
+    return Supervision.from_bags(bags, {bag: sorted(labels) for bag, labels in held.items()})
+
+
+# ---------------------------------------------------------------------- one measurement, in its own process
+
+
+def timed(action):
+    started = time.process_time()
+    result = action()
+    return time.process_time() - started, result
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def make(method, **more):
+    ours = {"affinity": "precomputed", "random_state": 0, **more}
+    if method == "no hints":
+        return BagSpectralClustering(K, row_normalize=False, **ours)
+    if method == "links":
+        return SpectralLearning(K, **ours)
+    if method.startswith("bags"):
+        return BagSpectralClustering(K, variant=method.partition(", ")[2] or "propagated", **ours)
+    solver = method.removeprefix("scikit-learn ")
+    return SpectralClustering(K, affinity="precomputed", eigen_solver=solver, random_state=0)
+
+
+def hints_for(method, y):
+    if method.startswith("bags"):
+        return {"supervision": bag_hints(y)}
+    return {"supervision": sample_links(y, 100, random_state=0)} if method == "links" else {}
+
+
+def given_to(method, graph):
+    if not method.startswith("scikit-learn"):
+        return graph
+    # Its check of connectedness and its Laplacian want 32-bit indices.
+    return sparse.csr_matrix((graph.data, graph.indices.astype(np.int32), graph.indptr.astype(np.int32)))
+
+
+def warm_up(method):
+    y = np.arange(200) % K
+    X = 5.0 * np.eye(K)[y] + np.random.default_rng(0).normal(size=(200, K))
+    graph = kneighbors_graph(X, 20)
+    graph = sparse.csr_array(0.5 * (graph + graph.T))
+    make(method).fit(given_to(method, graph), **hints_for(method, y))
+
+
+def one_fit(path, method, folder):
+    graph, y = load_problem(path)
+    warm_up(method)
+    hints, graph = hints_for(method, y), given_to(method, graph)
+    before = peak()
+    seconds, model = timed(lambda: make(method).fit(graph, **hints))
+    np.save(Path(folder) / "labels.npy", model.labels_)
+    return {"cpu": seconds, "MB": peak() - before, "ARI": adjusted_rand_score(y, model.labels_)}
+
+
+def one_refit(path, method, folder):
+    """Fit, say one thing more and fit again; then the same from nothing."""
+    graph, y = load_problem(path)
+    warm_up(method)
+    hints = hints_for(method, y)["supervision"]
+    i, j = np.flatnonzero(y == y[0])[[0, -1]]
+    more = hints | Supervision.from_links(len(y), must=[(int(i), int(j))])
+    model = make(method, warm_start=True)
+    first, _ = timed(lambda: model.fit(graph, supervision=hints))
+    again, _ = timed(lambda: model.fit(graph, supervision=more))
+    cold = make(method).fit(graph, supervision=more)
+    return {
+        "first": first,
+        "again": again,
+        "ratio": again / first,
+        "as from nothing": adjusted_rand_score(model.labels_, cold.labels_),
+    }
+
+
+def one_dense(path, method, folder):
+    """The matrix W + alpha Q as the paper has it, formed, with all its eigenvectors; or ours on the same W."""
+    graph, y = load_problem(path)
+    weights, hints = graph.toarray(), bag_hints(y, share=1.0)
+    alpha, variant = 0.7, "printed"
+    if method == "ours":
+        model = BagSpectralClustering(K, variant=variant, alpha=alpha, affinity="precomputed", random_state=0)
+        warm_up("bags, printed")
+        before = peak()
+        seconds, _ = timed(lambda: model.fit(graph, supervision=hints))
+        labels = model.labels_
+    else:
+        names = {bag: number for number, bag in enumerate(hints.bags.names)}
+        told = np.zeros((len(names), K))
+        for bag, labels in zip(hints.bags.names, hints.bags.labels, strict=True):
+            told[names[bag], list(labels)] = 1 / len(labels)
+
+        def by_the_book():
+            B = np.eye(len(names))[hints.bags.codes]
+            alike = told @ told.T
+            Q = B @ (alike - alike.mean() * np.eye(len(names))) @ B.T
+            scale = 1 / np.sqrt(weights.sum(axis=1))
+            _, vectors = np.linalg.eigh(scale[:, None] * (weights + alpha * Q) * scale)
+            rows = vectors[:, -K:]
+            rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+            return KMeans(K, n_init=10, random_state=0).fit(rows).labels_
+
+        before = peak()
+        seconds, labels = timed(by_the_book)
+    np.save(Path(folder) / "labels.npy", labels)
+    return {"cpu": seconds, "MB": peak() - before, "ARI": adjusted_rand_score(y, labels)}
+
+
+def one_graph(path, method, folder):
+    """Time the graph alone, as a fit on the rows less a fit on their graph; save its edges."""
+    X = np.load(path)
+    if method == "kneighbors_graph":
+        seconds, graph = timed(lambda: kneighbors_graph(X, 10))
+        graph = graph + graph.T
+    else:
+        settings = {"random_state": 0, "n_init": 1}
+        model = BagSpectralClustering(
+            K, affinity="neighbors", n_neighbors=10, neighbor_search=method, **settings
+        )
+        model.fit(X[:2000])
+        whole, _ = timed(lambda: model.fit(X))
+        graph = model.affinity_matrix_
+        given = BagSpectralClustering(K, affinity="precomputed", **settings)
+        seconds = whole - timed(lambda: given.fit(graph))[0]
+    graph = sparse.csr_array(graph).astype(bool)
+    graph.sort_indices()
+    np.savez(Path(folder) / "edges.npz", indices=graph.indices, indptr=graph.indptr)
+    return {"cpu": seconds}
+
+
+ONE = {"fit": one_fit, "memory": one_fit, "refit": one_refit, "dense": one_dense, "graph": one_graph}
+
+
+def apart(part, path, method, folder):
+    """Run one measurement in a process of its own; return what it measured or why it did not."""
+    command = [sys.executable, __file__, "--one", part, str(path), method, str(folder)]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return {"stopped": f"after {SECONDS} s"}
+    if ended.returncode:
+        said = ended.stderr.strip().splitlines() or ["out of memory"]
+        return {"stopped": said[-1][:80]}
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def best_of(repeats, part, path, methods, folder):
+    """Measure the methods by turns; return for each the quickest."""
+    found = {}
+    for _ in range(repeats):
+        for method in methods:
+            if "stopped" in found.get(method, {}):
+                continue
+            now = apart(part, path, method, folder)
+            labels = Path(folder) / "labels.npy"
+            if labels.exists():
+                now["labels"] = np.load(labels)
+                labels.unlink()
+            time_of = "again" if part == "refit" else "cpu"
+            if method not in found or now.get(time_of, np.inf) < found[method][time_of]:
+                found[method] = now
+    return found
+
+
+# ---------------------------------------------------------------------- the parts
+
+
+def compare_fits(folder, quick):
+    peers = [f"scikit-learn {solver}" for solver in SOLVERS]
+    rows = []
+    for kind in ("clouds", "sheet"):
+        for n in (10_000,) if quick else (10_000, 100_000):
+            path = save_problem(folder, kind, n)
+            ours = ("no hints", "bags", "bags, labelled")
+            found = best_of(1 if quick else 3, "fit", path, (*ours, *peers), folder)
+            floor = min((found[p]["cpu"] for p in peers if "cpu" in found[p]), default=np.nan)
+            plain = found["no hints"].get("labels")
+            for method, measured in found.items():
+                labels = measured.pop("labels", None)
+                same = np.nan if labels is None else adjusted_rand_score(plain, labels)
+                ratio = measured.get("cpu", np.nan) / floor
+                head = {"graph": kind, "rows": n, "method": method}
+                rows.append({**head, **measured, "times the best peer": ratio, "as no hints": same})
+    return rows
+
+
+def memory_growth(folder, quick):
+    rows = []
+    for kind in ("clouds", "sheet"):
+        for n in (10_000, 30_000) if quick else (10_000, 30_000, 100_000):
+            measured = apart("memory", save_problem(folder, kind, n), "bags", folder)
+            per_row = measured.get("MB", np.nan) * 2**20 / n
+            rows.append(
+                {"graph": kind, "rows": n, **measured, "bytes a row": per_row, "Q, MB": n * n * 8 / 2**20}
+            )
+    return rows
+
+
+def compare_refits(folder, quick):
+    rows = []
+    for kind in ("clouds", "sheet"):
+        for n in (10_000,) if quick else (10_000, 100_000):
+            path = save_problem(folder, kind, n)
+            methods = ("links", "bags, labelled", "bags")
+            for method, measured in best_of(1 if quick else 3, "refit", path, methods, folder).items():
+                rows.append({"graph": kind, "rows": n, "method": method, **measured})
+    return rows
+
+
+def compare_dense(folder, quick):
+    rows = []
+    for n in (500, 1000) if quick else (1000, 2000, 4000):
+        found = best_of(1, "dense", save_problem(folder, "clouds", n), ("ours", "dense"), folder)
+        same = adjusted_rand_score(found["ours"].pop("labels"), found["dense"].pop("labels"))
+        for method, measured in found.items():
+            ratio = found["dense"]["cpu"] / measured["cpu"]
+            rows.append({"rows": n, "method": method, **measured, "times faster": ratio, "same": same})
+    return rows
+
+
+def compare_graphs(folder, quick):
+    rows = []
+    for n in (5000,) if quick else (10_000, 50_000):
+        for dimensions, spread in ((8, "clouds"), (64, "clouds"), (64, "one cloud")):
+            rng = np.random.default_rng(0)
+            X = rng.normal(size=(n, dimensions))
+            if spread == "clouds":  # of few dimensions, in many
+                X = rng.normal(size=(n, 8)) @ rng.normal(size=(8, dimensions))
+                X += 5 * rng.normal(size=(K, dimensions))[rng.integers(0, K, n)]
+            path = Path(folder) / "rows.npy"
+            np.save(path, X)
+            exact = None
+            for method in ("kneighbors_graph", "exact", "approximate"):
+                measured = apart("graph", path, method, folder)
+                if "cpu" in measured:
+                    with np.load(Path(folder) / "edges.npz") as parts:
+                        pattern = np.ones(len(parts["indices"]))
+                        edges = sparse.csr_array((pattern, parts["indices"], parts["indptr"]), shape=(n, n))
+                    exact = edges if exact is None else exact
+                    measured["recall"] = float(edges.multiply(exact).sum() / exact.sum())
+                head = {"data": spread, "columns": dimensions, "rows": n, "method": method}
+                rows.append({**head, **measured})
+    return rows
+
+
+RUN = {
+    "fit": (compare_fits, "Fits on a graph of ten neighbours, K=10, one thread"),
+    "memory": (memory_growth, "Peak of memory of a fit with bags, beyond the graph"),
+    "refit": (compare_refits, "One more link, warm_start=True, against the first fit"),
+    "dense": (compare_dense, "Against the matrix formed and decomposed whole"),
+    "graph": (compare_graphs, "Building the graph, ten neighbours; recall against kneighbors_graph"),
+}
+
+
+def show(title, rows):
+    table = Table(title=title, title_justify="left")
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    for column in columns:
+        words = any(isinstance(row.get(column), str) for row in rows)
+        table.add_column(column, justify="left" if words else "right")
+    for row in rows:
+        values = (row.get(column, "") for column in columns)
+        table.add_row(*(f"{value:.3g}" if isinstance(value, float) else str(value) for value in values))
+    Console().print(table)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="10,000 rows, one repeat")
+    parser.add_argument("--only", choices=PARTS, action="append")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "spectral.json")
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if args.one:
+        part, path, method, folder = args.one
+        resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES * 2**30,) * 2)
+        with threadpool_limits(1):
+            print(json.dumps(ONE[part](path, method, folder)))
+        return
+    result = {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "version": likewise.__version__,
+    }
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+        for part in args.only or PARTS:
+            run, title = RUN[part]
+            result[part] = run(folder, args.quick)
+            show(title, result[part])
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(result, indent=1))
+    console.print(f"wrote {args.out}")
+
+
+if __name__ == "__main__":
+    main()

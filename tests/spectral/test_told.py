@@ -1,0 +1,181 @@
+"""What links and bags say of pairs: label sets, what is apart, graphs with links written in."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, issparse
+
+from likewise import Supervision
+from likewise.spectral import _told
+from likewise.spectral._affinity import Graph
+from likewise.spectral._operator import SpectralOperator
+from likewise.spectral._told import Apart, LabelSets, Linked, SetsOfRows, components, single_label_links
+from reference import bag_constraints as twin
+from reference.bag_constraints import drawn_bags, drawn_links, drawn_weights
+
+SEEDS = st.integers(0, 10_000)
+# Bags of five rows: r1 holds rows 0 and 1, row 4 is in no bag, nothing is known of r3.
+BAGS = Supervision.from_bags(
+    ["r1", "r1", "r2", "r3", None, "r4"], {"r1": ["wren"], "r2": ["owl", "thrush"], "r4": ["thrush", "wren"]}
+)
+
+
+# ---------------------------------------------------------------------- by hand
+
+
+def test_label_sets_by_hand():
+    sets = LabelSets.of(BAGS.bags, 6)
+    assert sets.classes == ("owl", "thrush", "wren")
+    assert sets.of_row.tolist() == [0, 0, 1, -1, -1, 2]
+    assert sets.sizes.tolist() == [1, 2, 2]
+    assert sets.known.tolist() == [True, True, True, False, False, True]
+    assert sets.alone().tolist() == [2, 2, -1, -1, -1, -1]
+    assert_array_equal(sets.disjoint(), [[False, True, False], [True, False, False], [False, False, False]])
+    assert_array_equal(
+        sets.indicators().toarray(), [[0, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 1, 1]]
+    )
+    i, j = np.array(list(product(range(6), repeat=2))).T
+    apart = SetsOfRows.of(sets).apart(i, j).reshape(6, 6)
+    assert set(zip(*np.nonzero(apart), strict=True)) == {(0, 2), (1, 2), (2, 0), (2, 1)}
+
+
+def test_label_sets_of_nothing():
+    for sets in (LabelSets.of(None, 3), LabelSets.of(Supervision.from_bags([1, 1, 2]).bags, 3)):
+        assert sets.classes == ()
+        assert not sets.known.any()
+        assert sets.alone().tolist() == [-1, -1, -1]
+        assert sets.indicators().shape == (3, 0)
+        assert not SetsOfRows.of(sets).apart(np.array([0]), np.array([1])).any()
+
+
+def test_links_are_written_in_by_hand():
+    W = np.array([[0, 0.5, 0.2, 0.1], [0.5, 0, 0.3, 0], [0.2, 0.3, 0, 0.4], [0.1, 0, 0.4, 0]])
+    hints = Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
+    linked = Linked.of(Graph.of(W), hints.closure())
+    whole = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
+    assert_allclose(whole, [[0, 1, 0, 0.1], [1, 0, 0, 0], [0, 0, 0, 0.4], [0.1, 0, 0.4, 0]])
+    assert_allclose(linked.degrees, [1.1, 1.0, 0.4, 0.5])
+
+
+def test_a_row_cut_off_from_all_has_degree_one():
+    W = np.array([[0, 0.5, 0.0], [0.5, 0, 0.0], [0.0, 0.0, 0.0]])
+    linked = Linked.of(Graph.of(W), Supervision.from_links(3, cannot=[(0, 1)]).closure())
+    assert linked.degrees.tolist() == [1, 1, 1]
+    assert linked.diagonal is None
+
+
+def test_components_by_hand():
+    hints = Supervision.from_links(6, must=[(0, 4)], must_groups=[[1, 2, 5]])
+    assert_array_equal(components(hints.closure()).toarray().T, [[1, 0, 0, 0, 1, 0], [0, 1, 1, 0, 0, 1]])
+    assert components(Supervision.none(3).closure()).shape == (3, 0)
+
+
+def test_must_links_carry_what_is_known_of_a_row():
+    # Row 1 is in no bag, but belongs with a wren; the bag of row 2 holds an owl.
+    W = np.ones((3, 3)) - np.eye(3)
+    bags = Supervision.from_bags(["x", None, "y"], {"x": ["wren"], "y": ["owl"]})
+    closure = Supervision.from_links(3, must=[(0, 1)]).closure()
+    sets = LabelSets.of(bags.bags, 3)
+    assert not Linked.of(Graph.of(W), closure, sets).weights.any()
+    assert SetsOfRows.of(sets, closure).of_row.tolist() == [0, 0, 1]
+    assert SetsOfRows.of(sets, closure).clash() is None
+
+
+def test_linked_rows_whose_bags_share_no_label_are_noticed():
+    bags = Supervision.from_bags(list("uvwxyz"), {"u": [1, 2], "v": [2, 3], "w": [4, 5], "x": [4], "y": [6]})
+    sets = LabelSets.of(bags.bags, 6)
+    assert SetsOfRows.of(sets, Supervision.from_links(6, must=[(2, 3), (0, 1)]).closure()).clash() is None
+    # Rows 0 and 2 are joined through row 5, of which nothing is known.
+    closure = Supervision.from_links(6, must=[(3, 4), (0, 5), (2, 5)]).closure()
+    assert SetsOfRows.of(sets, closure).clash() == (0, 2)
+    assert SetsOfRows.of(sets, Supervision.from_links(6, must=[(3, 4)]).closure()).clash() == (3, 4)
+
+
+def test_links_of_bags_with_a_single_label():
+    hints = Supervision.from_bags(
+        ["a", "a", "b", "c", "d", "e"],
+        {"a": ["wren"], "b": ["wren"], "c": ["owl"], "d": ["owl", "wren"]},
+    )
+    links = single_label_links(hints)
+    kinds = {(i, j): links.relation(i, j).kind for i in range(6) for j in range(i + 1, 6)}
+    assert {pair for pair, kind in kinds.items() if kind == "must"} == {(0, 1), (0, 2), (1, 2)}
+    assert {pair for pair, kind in kinds.items() if kind == "cannot"} == {(0, 3), (1, 3), (2, 3)}
+
+
+def test_label_sets_with_nothing_alone_imply_no_links():
+    assert not single_label_links(Supervision.from_bags(["a", "a"], {"a": [1, 2]}))
+
+
+# ---------------------------------------------------------------------- twins
+
+
+@settings(max_examples=50, deadline=None)
+@given(SEEDS, st.booleans())
+def test_what_is_apart_is_what_to_links_says(seed, as_sparse):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 10))
+    y = rng.integers(0, 3, n)
+    W = drawn_weights(rng, n)
+    bags = drawn_bags(rng, n, y)
+    wanted = twin.linked_matrix(W, bags.to_links(more_clusters_than_classes=True))
+    found = Apart(None, LabelSets.of(bags.bags, n)).cut(csr_array(W) if as_sparse else W)
+    assert issparse(found) == as_sparse
+    assert_allclose(found.toarray() if as_sparse else found, wanted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, st.booleans(), st.booleans())
+def test_links_written_in_are_relations_of_all_pairs(seed, as_sparse, true_links):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 10))
+    W = drawn_weights(rng, n)
+    hints = drawn_links(rng, n, rng.integers(0, 3, n) if true_links else None)
+    linked = Linked.of(Graph.of(csr_array(W) if as_sparse else W), hints.closure(on_conflict="keep"))
+    wanted = twin.linked_matrix(W, hints)
+    found = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
+    assert_allclose(found, wanted, atol=1e-12)
+    degrees = wanted.sum(axis=1)
+    assert_allclose(linked.degrees, np.where(degrees > 0, degrees, 1.0))
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_links_and_label_sets_together_are_relations_of_all_pairs(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 10))
+    y = rng.integers(0, 3, n)
+    W = drawn_weights(rng, n)
+    links, bags = drawn_links(rng, n, y), drawn_bags(rng, n, y)
+    linked = Linked.of(Graph.of(W), links.closure(), LabelSets.of(bags.bags, n))
+    wanted = twin.linked_matrix(W, (links | bags).to_links(more_clusters_than_classes=True))
+    found = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
+    assert_allclose(found, wanted, atol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_many_label_sets_and_small_blocks_change_nothing(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 9)
+    W = drawn_weights(rng, 9)
+    closure, bags = drawn_links(rng, 9, y).closure(), drawn_bags(rng, 9, y)
+    wanted = Apart(closure, LabelSets.of(bags.bags, 9)).cut(W)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_told, "_BLOCK", 7)
+        patch.setattr(_told, "_MOST_SETS", 0)
+        assert_array_equal(Apart(closure, LabelSets.of(bags.bags, 9)).cut(W), wanted)
+        assert_array_equal(Apart(closure, LabelSets.of(bags.bags, 9)).cut(csr_array(W)).toarray(), wanted)
+
+
+def test_the_graph_is_left_alone():
+    W = drawn_weights(np.random.default_rng(0), 6)
+    hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(2, 3)])
+    for weights in (W.copy(), csr_array(W)):
+        Linked.of(Graph.of(weights), hints.closure())
+        assert_array_equal(weights.toarray() if issparse(weights) else weights, W)
+    graph = Graph.of(W)
+    assert Linked.of(graph, Supervision.none(6).closure()).weights is graph.weights
