@@ -1,4 +1,4 @@
-"""Speed and memory of the spectral family: ours, scikit-learn's SpectralClustering, and the papers' dense form.
+"""Speed and memory of the spectral family: ours, scikit-learn's SpectralClustering, and the dense form.
 
 Run with `make bench`, or `python benchmarks/spectral.py --quick` for a short look. Ratios are what counts:
 everything that is compared is measured in the same run, turn by turn, as CPU seconds on one thread. Each fit
@@ -158,7 +158,7 @@ def one_refit(path, method, folder):
 
 
 def one_dense(path, method, folder):
-    """The matrix W + alpha Q as the paper has it, formed, with all its eigenvectors; or ours on the same W."""
+    """The matrix W + alpha Q as the paper has it, formed and decomposed whole; or ours on the same W."""
     graph, y = load_problem(path)
     weights, hints = graph.toarray(), bag_hints(y, share=1.0)
     alpha, variant = 0.7, "printed"

@@ -46,7 +46,7 @@ def alike(a, b, weights=None):
 
 
 def bag_matrix(hints, variant, without_links=False, more_clusters=False, class_weights=None):
-    """Return Q entry by entry: what is said of the bags of two rows, less mu where the variant takes it off."""
+    """Return Q entry by entry: what the bags of two rows say, less mu where the variant takes it off."""
     bag_of, sets = gathered(hints)
     counted = [labels for labels in sets.values() if labels is not None or variant != "labelled"]
     mu = sum(alike(a, b, class_weights) for a, b in product(counted, counted)) / max(len(counted), 1) ** 2
@@ -125,10 +125,9 @@ def must_laplacian(hints):
 
 
 def propagated(weights, allowed, stay=0.1, steps=30, settled=1e-3):
-    """Return the shares of the classes in each row, row by row; `allowed` is a list of sets of class numbers."""
+    """Return the shares of the classes in each row, row by row; `allowed` has a set of classes for each."""
     n, c = len(weights), 1 + max(max(one) for one in allowed if one)
     even = np.array([[(k in one) / max(len(one), 1) for k in range(c)] for one in allowed], dtype=float)
-    known = [row for row in range(n) if allowed[row]]
     shares = even
     for _ in range(steps):
         step = np.zeros((n, c))
@@ -138,7 +137,7 @@ def propagated(weights, allowed, stay=0.1, steps=30, settled=1e-3):
             if allowed[p]:
                 mixed = np.array([mixed[k] if k in allowed[p] else 0.0 for k in range(c)])
             step[p] = mixed / mixed.sum() if mixed.sum() > 0 else even[p]
-        change = np.mean([np.abs(step[p] - shares[p]).sum() for p in known])
+        change = np.mean([np.abs(step[p] - shares[p]).sum() for p in range(n)])
         shares = step
         if change < settled:
             break

@@ -121,7 +121,7 @@ def test_nearly_all_eigenvectors(missing):
 # ---------------------------------------------------------------------- twins
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from(ITERATIVE))
 def test_every_solver_finds_what_the_whole_matrix_has(problem, solver):
     operator, k, seed = problem
@@ -130,7 +130,7 @@ def test_every_solver_finds_what_the_whole_matrix_has(problem, solver):
     agree(operator, leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng(seed)), k)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(0, 3), st.booleans())
 def test_any_start_leads_to_the_same_end(problem, kind, whole):
     operator, k, seed = problem

@@ -190,6 +190,28 @@ def test_many_rows_with_a_sparse_graph():
     assert (model.predict(X) == model.labels_)[~hints.touched].mean() > 0.99
 
 
+@pytest.mark.parametrize("n_neighbors", [None, 10])
+@pytest.mark.parametrize(
+    "hints", [{"must": [(0, 3)]}, {"cannot": [(0, 1)]}, {"must": [(0, 3)], "cannot": [(0, 1)]}]
+)
+def test_a_link_or_two_among_many_rows(n_neighbors, hints):
+    y = np.arange(510) % 3
+    X = np.random.default_rng(0).normal(size=(510, 3)) + 4 * np.eye(3)[y]
+    hints = Supervision.from_links(510, **hints)
+    model = FlexibleSpectralClustering(3, n_neighbors=n_neighbors, random_state=0).fit(X, supervision=hints)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    with pytest.raises(InfeasibleSupervisionError, match="eigenvector"):
+        model.set_params(level=0.9, n_clusters=4).fit(X, supervision=hints)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_links_that_leave_nothing_feasible_are_told_of_by_every_solver(sparse, monkeypatch):
+    monkeypatch.setattr(_pencil, "DENSE_ROWS", 2)
+    chain = Supervision.from_links(4, must=[(0, 1), (1, 2), (2, 3)])
+    with pytest.raises(InfeasibleSupervisionError, match="but 0 exist"):
+        on_ring(level=0.5).fit(csr_array(RING) if sparse else RING, supervision=chain)
+
+
 # ---------------------------------------------------------------------- laws
 
 

@@ -23,7 +23,7 @@ LOCAL_NEIGHBOR = 7
 # From here on a graph of all pairs (N^2 numbers) is not made unless asked for.
 DENSE_ROWS = 4_000
 # And from here on near neighbours are searched for approximately, where the package for it is there.
-EXACT_ROWS = 20_000
+EXACT_ROWS = 40_000
 NEIGHBORS = 30
 _FEW_FOUND = 0.9  # an approximate search that finds a smaller share of the true neighbours is told about
 

@@ -89,7 +89,8 @@ def bag_terms(
     shares, sets = even_shares(bags.allowed), bags.sets
     of_bags = csr_array(shares[bags.labelled_bags])
     total = float(weights @ np.asarray(of_bags.sum(axis=0)).ravel() ** 2)
-    n_told = bags.n_bags if variant in ("printed", "exact") else of_bags.shape[0]
+    # A bag all of whose rows have labels of their own is a bag no more.
+    n_told = of_bags.shape[0] if variant == "labelled" else len(np.unique(bags.codes[bags.codes >= 0]))
     mu = total / max(n_told, 1) ** 2
     inside = bags.codes >= 0 if variant == "exact" else sets.known
     every = np.ones(len(bags.codes), dtype=bool)

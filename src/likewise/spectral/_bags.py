@@ -13,8 +13,9 @@ from likewise.spectral._affinity import Graph, Recipe
 from likewise.spectral._bag_terms import ToldBags, Variant, bag_terms
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._eigen import Eigen, leading_eigenvectors
+from likewise.spectral._naming import named_clusters, profile_of
 from likewise.spectral._operator import LowRank, SpectralOperator
-from likewise.spectral._propagation import class_profile, propagated
+from likewise.spectral._propagation import propagated
 from likewise.spectral._told import Apart, Linked
 from likewise.supervision import Supervision
 
@@ -98,7 +99,8 @@ class BagSpectralClustering(SpectralFamily):
     bag_names_ : tuple
         The bags.
     class_of_cluster_ : ndarray of object, of shape (n_clusters,)
-        The class that each cluster most likely stands for; None if it has no row of a labelled bag.
+        The class that each cluster stands for: such that as many rows as possible carry a label of their bag
+        and as many labels as possible are carried. None for a cluster without a row of a labelled bag.
     class_profile_ : ndarray of shape (n_clusters, n_classes)
         The share of each class among the rows of each cluster, as the bags' labels suggest.
     classes_ : tuple
@@ -220,7 +222,7 @@ class BagSpectralClustering(SpectralFamily):
                 )
             return _with_bags(self._part(_matrix(linked, linked.weights, []), graph, rng, last), told)
         plain = None if last is None else last.plain
-        if self._unit() == "spectrum" and plain is None:
+        if self._unit() == "spectrum" and (plain is None or len(plain.values) != self.n_clusters):
             plain = self._plain(graph, rng)
         cut = self._propagates if self.cut_disjoint == "auto" else self.cut_disjoint
         weights = Apart(None, told.sets).cut(linked.weights) if cut else linked.weights
@@ -288,13 +290,11 @@ class BagSpectralClustering(SpectralFamily):
     def _keep(self, partition: Partition, hints: Supervision) -> None:
         assert isinstance(partition, BagPartition)
         assert partition.told is not None
-        allowed, k = partition.told.allowed, self.n_clusters
-        self.classes_ = partition.told.sets.classes
-        self.class_profile_, _ = class_profile(partition.labels, allowed, k, partition.shares)
-        known = np.bincount(partition.labels[partition.told.sets.known], minlength=k) > 0
-        self.class_of_cluster_ = np.full(k, None, dtype=object)
-        for cluster in np.flatnonzero(known):
-            self.class_of_cluster_[cluster] = self.classes_[self.class_profile_[cluster].argmax()]
+        told, k = partition.told, self.n_clusters
+        names = named_clusters(told, partition.labels, k)
+        self.classes_ = told.sets.classes
+        self.class_profile_ = profile_of(told, partition.labels, k, names)
+        self.class_of_cluster_ = np.array([*self.classes_, None], dtype=object)[names]
         bags = hints.bags
         self.bag_names_: tuple[Any, ...] = () if bags is None else bags.names
         self.bag_profile_ = np.zeros((len(self.bag_names_), k), dtype=np.int64)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -78,7 +79,8 @@ _COMMON = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="l
     scale : "median", "mean" or float, default="median"
         The scale of "rbf": the median or mean distance (among neighbours, where only these are kept).
     neighbor_search : {"auto", "exact", "approximate"}, default="auto"
-        "auto" is exact up to 20,000 rows and then approximate, by the package pynndescent if it is installed.
+        "auto" is exact up to 40,000 rows and then approximate, by the package pynndescent if it is installed
+        (the first search of a process takes it some 40 seconds more, to compile).
     as_links : bool, default=False
         Say bags, labels and triplets with links first: those that they imply for so many clusters.
     row_normalize : bool, default=True
@@ -248,7 +250,11 @@ class SpectralFamily(HintedClusterer):
         self._keep(found, hints)
         why = "Rows may be duplicates, or the graph may have too few edges to part them further."
         if not self._warn_few_clusters(self.labels_, self.n_clusters, why) and not found.eigen.converged:
-            self._warn_not_converged(found.eigen.n_products)
+            warn_caller(
+                f"{type(self).__name__}: the eigenvectors were not found to tol={self.tol:g} with "
+                f"{found.eigen.n_products} products. Raise tol, or try another eigen_solver.",
+                ConvergenceWarning,
+            )
         progress.finish()
         return self
 
@@ -360,9 +366,9 @@ class SpectralFamily(HintedClusterer):
         eigen = self._leading(operator, rng, last)
         stretch = np.maximum(eigen.values, 0.0) if stretched else 1.0
         rows = self._placed(eigen.vectors * stretch, graph.degrees)
-        if last is not None and last.labels.max(initial=0) >= self.n_clusters:
-            last = None
-        labels = self._rounded(rows, rng, None if last is None else last.labels)
+        # Clusters of another number are a poor start: k-means would leave the new ones where they fall.
+        same = last is not None and last.eigen.vectors.shape[1] == self.n_clusters
+        labels = self._rounded(rows, rng, last.labels if same else None)  # type: ignore[union-attr]
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
         return Partition(eigen, rows, labels, scale, stretch)
 

@@ -96,8 +96,8 @@ def leading_eigenvectors(
     - "dense": the whole matrix, O(N^3). Chosen for small N and where `k` is a large part of N.
     - "arpack": implicitly restarted Lanczos on a Chebyshev polynomial of the operator, which spares
       orthogonalisations; products only.
-    - "inverse": Lanczos on the inverse of (σI − graph), by a sparse factorisation. Chosen for thin graphs, in
-      which eigenvalues crowd; of graphs of high dimension the factors fill up and memory runs out.
+    - "inverse": block Lanczos on the inverse of (σI − graph), by a sparse factorisation. Chosen for thin
+      graphs, in which eigenvalues crowd; of graphs of high dimension the factors fill memory.
     - "lobpcg": block conjugate gradients without a preconditioner.
 
     With `start` the pairs are refined from there (generalised Davidson: Rayleigh-Ritz on a growing block,
@@ -154,7 +154,7 @@ def leading_eigenvectors(
     parts, inverse = _parts(operator), None
     if _wants_inverse(operator, solver, parts):
         solver, inverse = "inverse", _Inverse(operator, k)
-        block = _from_inverse(operator, inverse, k, rng)
+        block = _from_inverse(counted, inverse, k, rng)
     elif solver == "lobpcg":
         block = _from_lobpcg(counted, k, tol, rng)
     else:
@@ -233,17 +233,15 @@ def _is_thin(graph, parts) -> bool:
     return True
 
 
-def _from_inverse(operator, inverse, k, rng):
-    """Return the leading vectors of the sparse part, and directions in which the other terms act."""
-    n = operator.shape[0]
-    solve = LinearOperator((n, n), matvec=lambda x: inverse @ np.ravel(x), dtype=np.float64)
-    try:
-        block = _eigsh(solve, k, 2 * k + 4, 1e-5, rng.standard_normal(n), rng)
-    except ArpackError:
-        block = rng.standard_normal((n, k))
-    if not inverse.complete:
-        block = np.hstack([block, operator @ rng.standard_normal((n, k))])
-    return block
+def _from_inverse(counted, inverse, k, rng):
+    """Return a Krylov space of the inverse, and directions in which terms act that the inverse leaves out."""
+    # Factors are applied to four columns in little more time than to two: at 100,000 rows a block takes 0.7
+    # of the time of ARPACK, though more columns.
+    n, width = counted.shape[0], max(4, -(-2 * k // 5))
+    basis = Basis(counted, 7 * width)
+    basis.expand(inverse @ rng.standard_normal((n, width)), 7, inverse)
+    columns = basis.columns[:, : basis.size]
+    return columns if inverse.complete else np.hstack([columns, counted @ rng.standard_normal((n, k))])
 
 
 def _from_arpack(counted, k, tol, rng):

@@ -39,6 +39,7 @@ DENSE_ROWS = 500
 _RIDGE = 1e-10
 _MOST = 1 / _RIDGE
 _ROUNDS = 60
+_LINKED_ROWS = 2000  # up to here the eigenvalues of the links alone are found by a dense solver
 _SPARE = 8  # so many more solutions are looked at for the least cost
 
 
@@ -93,11 +94,19 @@ class Pencil:
 
     def link_eigenvalues(self, k: int) -> np.ndarray:
         """Return the k largest eigenvalues of the normalised link matrix, largest first."""
-        if self._dense:
-            n = self._graph.n_samples
-            values: np.ndarray = eigh(self._Q_dense, eigvals_only=True, subset_by_index=(n - k, n - 1))
-            return values[::-1]
-        return self._leading(self._Q, k).values
+        # Rows without links add nothing but eigenvalues of 0, and so many equal ones are hard to find.
+        rows = np.flatnonzero(np.diff(self._links.columns.indptr))
+        wanted, half = min(k, len(rows)), self._half[rows]
+        term = LowRank(self._links.columns[rows], self._links.weights)
+        linked = SpectralOperator(csr_array((len(rows),) * 2), half, [term], self._links.diagonal[rows])
+        if len(rows) <= _LINKED_ROWS:
+            first = len(rows) - wanted
+            found = eigh(linked.toarray(), eigvals_only=True, subset_by_index=(first, len(rows) - 1))
+        else:
+            found = self._leading(linked, wanted).values
+        zeros = np.zeros(min(k, len(self._half) - len(rows)))
+        values: np.ndarray = np.sort(np.concatenate([found, zeros]))[::-1][:k]
+        return values
 
     def feasible(self, level: float, k: int) -> Feasible:
         """Return up to `k` solutions for ``beta / vol = level``: those of least cost.
@@ -187,9 +196,10 @@ class Pencil:
 
     def _searched(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
         """Find the k largest x, one after the other, by Newton's method within a bracket."""
-        at_zero = self._leading(self._matrix(level, 1.0, r, g, graph=False), k)
-        k = int((at_zero.values > 1e-9 * np.abs(at_zero.values).max()).sum())
-        x = max(float(at_zero.values[0]), 1e-300)
+        values = self.link_eigenvalues(min(k + 1, len(r)))
+        # M has as many positive eigenvalues as Q - beta I, less the one that the trivial vector may take.
+        k = min(k, max(int((values > level + 1e-9 * values[0]).sum()) - (g > 0), 0))
+        x = max(float(values[0]) - level, 1e-300)
         roots, vectors, converged = np.empty(k), np.empty((len(r), k)), True
         start: np.ndarray | None = None
         highest = _MOST

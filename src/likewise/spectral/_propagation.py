@@ -56,7 +56,7 @@ def propagated(
     for _ in range(_STEPS):
         step = (1.0 - _STAY) / degrees[:, None] * product(shares) + _STAY * first
         step = _scaled(step * mask, first)
-        change = float(np.abs(step - shares)[known].sum(axis=1).mean()) if known.any() else 0.0
+        change = float(np.abs(step - shares).sum(axis=1).mean())
         shares = step
         if change < _SETTLED:
             break

@@ -1,0 +1,145 @@
+"""Classes passed along the graph, and the classes that clusters stand for."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from likewise.spectral._propagation import class_profile, even_shares, propagated
+from reference import bag_constraints as twin
+from reference.bag_constraints import drawn_weights
+
+SEEDS = st.integers(0, 10_000)
+
+
+def indicators(sets, n_classes):
+    return csr_array(np.array([[float(c in one) for c in range(n_classes)] for one in sets]))
+
+
+def passed(W, sets, n_classes):
+    degrees = np.maximum(W.sum(axis=1), 1e-300)
+    return propagated(W.__matmul__, degrees, indicators(sets, n_classes)).toarray()
+
+
+def drawn_sets(rng, n, n_classes=3):
+    sizes = rng.integers(0, n_classes + 1, n)
+    sets = [set(rng.permutation(n_classes)[:size].tolist()) for size in sizes]
+    sets[0] = {n_classes - 1}
+    return sets
+
+
+# ---------------------------------------------------------------------- by hand
+
+
+def test_even_shares_by_hand():
+    assert_array_equal(
+        even_shares(indicators([{0}, {0, 2}, set()], 3)).toarray(), [[1, 0, 0], [0.5, 0, 0.5], [0, 0, 0]]
+    )
+
+
+def test_a_row_becomes_what_its_near_rows_can_only_be():
+    # Rows 1 and 2 come from one bag of both classes. Row 1 is near row 0, of class 0; row 2 near row 3, of 1.
+    W = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float)
+    shares = passed(W, [{0}, {0, 1}, {0, 1}, {1}], 2)
+    # Row 1 settles at once: 0.9 * (1, 0) + 0.1 * (1/2, 1/2).
+    assert_allclose(shares, [[1, 0], [0.95, 0.05], [0.05, 0.95], [0, 1]])
+
+
+def test_a_row_that_hears_nothing_keeps_even_shares():
+    W = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=float)
+    shares = passed(W, [{0}, {1, 2}, {0, 1}], 3)
+    assert_allclose(shares, [[1, 0, 0], [0, 0.5, 0.5], [0.5, 0.5, 0]])
+
+
+def test_what_is_not_known_passes_on_and_is_not_told():
+    # Row 1 is in no bag. Through it row 2, of a bag of both classes, hears of row 0.
+    W = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
+    shares = passed(W, [{0}, set(), {0, 1}], 2)
+    assert_array_equal(shares[1], [0, 0])
+    assert shares[2, 0] > 0.9
+
+
+def test_profiles_by_hand():
+    # Cluster 0 has two rows of class 0 and one of either; cluster 1 one row of class 1.
+    sets, labels = [{0}, {0}, {0, 1}, {1}], np.array([0, 0, 0, 1])
+    profile, shares = class_profile(labels, indicators(sets, 2), 3)
+    assert_allclose(profile.sum(axis=1), 1.0)
+    assert profile[0, 0] > 0.9
+    assert profile[1, 1] > 0.9
+    # A cluster without rows has the mixture of all: 2.5 of class 0 and 1.5 of class 1.
+    assert_allclose(profile[2], [2.5 / 4, 1.5 / 4])
+    assert shares.toarray()[2, 0] > 0.9
+
+
+def test_profiles_of_rows_of_which_nothing_is_known():
+    profile, shares = class_profile(np.array([0, 1]), csr_array((2, 3)), 2)
+    assert not profile.any()
+    assert shares.nnz == 0
+    profile, _ = class_profile(np.array([0, 1]), csr_array((2, 0)), 2)
+    assert profile.shape == (2, 0)
+
+
+# ---------------------------------------------------------------------- twins and laws
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_passing_along_is_its_twin(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    W, sets = drawn_weights(rng, n), drawn_sets(rng, n)
+    assert_allclose(passed(W, sets, 3), twin.propagated(W, sets), atol=1e-10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_shares_are_shares_of_what_is_allowed(seed):
+    rng = np.random.default_rng(seed)
+    W, sets = drawn_weights(rng, 9), drawn_sets(rng, 9)
+    shares = passed(W, sets, 3)
+    allowed = indicators(sets, 3).toarray()
+    assert (shares >= 0).all()
+    assert not shares[allowed == 0].any()
+    assert_allclose(shares.sum(axis=1), [bool(one) for one in sets])
+    order = rng.permutation(9)
+    again = passed(W[np.ix_(order, order)], [sets[row] for row in order], 3)
+    assert_allclose(again, shares[order], atol=1e-12)
+    turned = passed(W, [{2 - c for c in one} for one in sets], 3)
+    assert_allclose(turned, shares[:, ::-1], atol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_a_start_near_the_end_leads_to_the_same_end(seed):
+    rng = np.random.default_rng(seed)
+    W, sets = drawn_weights(rng, 12) + 0.1 * (1 - np.eye(12)), drawn_sets(rng, 12)
+    allowed = indicators(sets, 3)
+    first = propagated(W.__matmul__, W.sum(axis=1), allowed)
+    again = propagated(W.__matmul__, W.sum(axis=1), allowed, first)
+    assert_allclose(again.toarray(), first.toarray(), atol=0.02)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.booleans())
+def test_profiles_are_shares_and_never_less_likely(seed, given_start):
+    rng = np.random.default_rng(seed)
+    sets, labels = drawn_sets(rng, 20), rng.integers(0, 4, 20)
+    allowed = indicators(sets, 3)
+    start = None
+    if given_start:
+        drawn = allowed.toarray() * rng.uniform(0.1, 1, (20, 3))
+        start = even_shares(allowed)
+        start.data[:] = (drawn / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-300))[allowed.nonzero()]
+
+    def value(n_steps):
+        profile, shares = class_profile(labels, allowed, 4, start, n_steps)
+        assert_allclose(profile.sum(axis=1), 1.0)
+        known = np.diff(allowed.indptr) > 0
+        assert_allclose(shares.sum(axis=1), known)
+        usual = np.asarray((start if given_start else even_shares(allowed)).sum(axis=0)).ravel()
+        prior = 0.1 * (usual / usual.sum() * np.log(np.maximum(profile, 1e-300))).sum()
+        return np.log((profile[labels] * allowed.toarray()).sum(axis=1)[known]).sum() + prior
+
+    values = [value(n_steps) for n_steps in (1, 2, 3, 5, 30)]
+    assert (np.diff(values) > -1e-9).all()
