@@ -56,7 +56,7 @@ def _title(name: str, found: dict[str, Any]) -> str:
 
 def _line(ax: Any, curve: dict[str, Any], measure: str, places: Any, method: ex.Method) -> None:
     scores = curve[measure]
-    once = len(curve["x"]) == 1 and len(places) > 1  # without hints it is the same everywhere
+    once = curve["same_everywhere"]
     ax.errorbar(
         places if once else curve["x"],
         scores["mean"] * len(places) if once else scores["mean"],
@@ -166,7 +166,7 @@ def _development(sets: dict[str, Any], n_runs: int) -> Any:
     lines, labels = axes[0].get_legend_handles_labels()
     figure.legend(lines, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     figure.suptitle(
-        f"Sets of the kind that the default was chosen on: mean and standard deviation of {n_runs} draws",
+        f"Sets of the kind that the default was chosen on: mean and spread of {n_runs // 2} draws",
         fontsize=11,
     )
     return figure

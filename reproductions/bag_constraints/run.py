@@ -61,7 +61,7 @@ class Plan:
     """What to run."""
 
     experiments: tuple[str, ...] = tuple(dict.fromkeys(FIGURES.values()))
-    n_runs: int = 10
+    n_runs: int = 10  # half as many draws of a development set
     data: tuple[str, ...] = (*ex.SETS, *ex.DEVELOPMENT)
     jobs: int = 1
 
@@ -94,18 +94,19 @@ def points_of(experiment: str, name: str, n_classes: int) -> list[Point]:
     if experiment == "alpha":
         return [Point("csp", alpha, options={"alpha": alpha}) for alpha in (ALPHAS[::2] if slow else ALPHAS)]
     if experiment == "clusters":
-        return [Point(key, k, n_clusters=k) for key in MORE_CLUSTERS for k in cluster_counts(n_classes)]
+        keys = [key for key in MORE_CLUSTERS if not (slow and key == "splearn_additive")]
+        return [Point(key, k, n_clusters=k) for key in keys for k in cluster_counts(n_classes)]
     if experiment == "ablation":
         return [Point(key, share, share) for key in ("sp_10", *ex.ABLATION) for share in FEW_SHARES]
     return [Point(key, share, share) for key in COMPARED for share in shares_of(key, slow)]
 
 
 def shares_of(key: str, slow: bool) -> tuple[float, ...]:
-    """Return the shares of labelled bags at which a method is fitted."""
-    if ex.METHODS[key].uses == "nothing":
+    """Return the shares of labelled bags at which a method is fitted; fewer where a fit takes long."""
+    if ex.METHODS[key].uses == "nothing" or (slow and key == "spreg"):
         return (1.0,)
-    if slow and key == "spreg":
-        return (0.2, 1.0)  # 20 s a fit at 0.2 and more with more links
+    if slow and key in ("splearn_additive", "exact", "labelled"):
+        return (0.2, 1.0)
     return FEW_SHARES if slow and key != "default" else SHARES
 
 
@@ -168,13 +169,18 @@ def measure_set(runner: Runner, experiment: str, name: str, plan: Plan) -> dict[
     by_key: dict[str, dict[float, np.ndarray]] = {}
     for point, results in zip(points, found, strict=True):
         by_key.setdefault(point.key, {})[point.x] = np.concatenate(results)
-    return {**_size(problem), "curves": {key: curve_of(found) for key, found in by_key.items()}}
+    curves = {
+        key: curve_of(found, same_everywhere=experiment == "shares" and ex.METHODS[key].uses == "nothing")
+        for key, found in by_key.items()
+    }
+    return {**_size(problem), "curves": curves}
 
 
 def measure_made(runner: Runner, name: str, plan: Plan) -> dict[str, Any]:
     """Return the curves of a development set, drawn afresh in each run."""
     problem = ex.made_problem(name, 0)
-    calls = [(name, seed, MADE, MADE_SHARES) for seed in plan.seeds]
+    draws = plan.seeds[: max(1, plan.n_runs // 2)]
+    calls = [(name, seed, MADE, MADE_SHARES) for seed in draws]
     found = np.stack(runner.trials(f"development {name}", ex.made_scores, calls))
     curves = {
         key: curve_of({share: found[:, m, s] for s, share in enumerate(MADE_SHARES)})
@@ -193,9 +199,12 @@ def _size(problem: ex.Problem) -> dict[str, Any]:
     }
 
 
-def curve_of(found: Mapping[float, np.ndarray]) -> dict[str, Any]:
-    """Summarise the runs of a method at each place: runs x (measures and whether the fit settled)."""
-    out: dict[str, Any] = {"x": list(found)}
+def curve_of(found: Mapping[float, np.ndarray], *, same_everywhere: bool = False) -> dict[str, Any]:
+    """Summarise the runs of a method at each place: runs x (measures and whether the fit settled).
+
+    What takes no hints is `same_everywhere`, whatever the share of labelled bags, and is measured once.
+    """
+    out: dict[str, Any] = {"x": list(found), "same_everywhere": same_everywhere}
     for m, measure_name in enumerate(ex.MEASURES):
         values = [runs[:, m] for runs in found.values()]
         out[measure_name] = {
@@ -249,7 +258,7 @@ def _lines(sets: dict[str, Any], places: list[float], measure_name: str, form: s
 
 def _cell(curve: dict[str, Any], x: float, measure_name: str) -> str:
     scores = curve[measure_name]
-    once = curve["x"] == [1.0]  # without hints it is the same everywhere
+    once = curve["same_everywhere"]
     if x not in curve["x"] and not once:
         return ""
     at = 0 if once else curve["x"].index(x)

@@ -233,7 +233,6 @@ class SpectralFamily(HintedClusterer):
         progress = Progress(self, X, 1)
         progress.begin(1)
         last = self._graph_of(X, rng.randint(2**31 - 1))
-        self._tell_parts(last.graph)
         found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
         progress.step()
         progress.end()
@@ -264,25 +263,26 @@ class SpectralFamily(HintedClusterer):
         given = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
         )
-        name = type(self).__name__
         if reset and given.shape[0] != given.shape[1]:
             raise ValueError(
-                f"{name}: affinity='precomputed' wants a square matrix of similarities, got {given.shape}."
+                f"{type(self).__name__}: affinity='precomputed' wants a square matrix of similarities, got "
+                f"{given.shape}."
             )
         values = given.data if issparse(given) else given
         if values.size and values.min() < 0:
             raise ValueError(
-                f"{name}: similarities must not be negative, got {values.min():.3g}. Turn distances d into "
-                "similarities first, for instance with np.exp(-d**2 / (2 * scale**2))."
+                f"{type(self).__name__}: similarities must not be negative, got {values.min():.3g}. Turn "
+                "distances d into similarities first, for instance with np.exp(-d**2 / (2 * scale**2))."
             )
-        if reset:
-            gap = abs(given - given.T).max() if given.shape[0] else 0.0
-            if gap > 1e-8 * max(float(values.max(initial=0.0)), 1e-300):
-                raise ValueError(
-                    f"{name}: similarities must be symmetric, but some differ from their mirror image by "
-                    f"{gap:.3g}. Pass (A + A.T) / 2 if that is what you mean."
-                )
         return given
+
+    def _check_symmetric(self, given: Any) -> None:
+        gap = abs(given - given.T).max()
+        if gap > 1e-8 * given.max():
+            raise ValueError(
+                f"{type(self).__name__}: similarities must be symmetric, but some differ from their mirror "
+                f"image by {gap:.3g}. Pass (A + A.T) / 2 if that is what you mean."
+            )
 
     def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
         if not self.as_links or not isinstance(supervision, Supervision):
@@ -323,10 +323,14 @@ class SpectralFamily(HintedClusterer):
 
     def _new_graph(self, X: Any, seed: int) -> Graph:
         if self.affinity == "precomputed":
-            return given_graph(X)
-        if len(X) < 2:
-            return Graph.of(np.zeros((1, 1)))
-        return build_graph(X, self._recipe(), random_state=seed)
+            self._check_symmetric(X)
+            graph = given_graph(X)
+        elif len(X) < 2:
+            graph = Graph.of(np.zeros((1, 1)))
+        else:
+            graph = build_graph(X, self._recipe(), random_state=seed)
+        self._tell_parts(graph)
+        return graph
 
     def _tell_parts(self, graph: Graph) -> None:
         """Say so if the graph falls apart, for then it does not tell which rows belong together."""

@@ -1,0 +1,67 @@
+"""Which class a cluster stands for."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise import Supervision
+from likewise.spectral._bag_terms import ToldBags
+from likewise.spectral._naming import named_clusters, profile_of
+
+
+def told(bags, said):
+    return ToldBags.of(Supervision.from_bags(bags, said))
+
+
+def test_a_class_that_always_comes_with_another_names_its_own_cluster():
+    # Every bag with an L has an E; E has a cluster of its own, so the other one must be the L.
+    bags = ["one", "one", "two", "two", "three"]
+    known = told(bags, {"one": ["E", "L"], "two": ["E", "L"], "three": ["E"]})
+    names = named_clusters(known, np.array([0, 1, 0, 1, 0]), 2)
+    assert [known.sets.classes[c] for c in names] == ["E", "L"]
+
+
+def test_a_cluster_of_rows_of_which_nothing_is_known_has_no_name():
+    known = told(["a", "a", "b"], {"a": ["wren"]})
+    assert named_clusters(known, np.array([0, 0, 1]), 3).tolist() == [0, -1, -1]
+    assert named_clusters(told(["a", "a", "b"], {}), np.array([0, 0, 1]), 2).tolist() == [-1, -1]
+
+
+def test_profiles_begin_with_the_name_and_sum_to_one():
+    known = told(["a", "a", "b", "b"], {"a": ["owl", "wren"], "b": ["owl", "wren"]})
+    labels = np.array([0, 1, 0, 1])
+    names = named_clusters(known, labels, 2)
+    profile = profile_of(known, labels, 2, names)
+    assert sorted(names) == [0, 1]
+    assert profile.argmax(axis=1).tolist() == names.tolist()
+    np.testing.assert_allclose(profile.sum(axis=1), 1.0)
+
+
+def objective(bags, said, labels, names, classes):
+    """Rows that carry a label of their bag, plus labels that some row of their bag carries."""
+    of_row = [None if names[k] < 0 else classes[names[k]] for k in labels]
+    rows = sum(name in said.get(bag, ()) for bag, name in zip(bags, of_row, strict=True))
+    carried = sum(
+        any(name == label for other, name in zip(bags, of_row, strict=True) if other == bag)
+        for bag, some in said.items()
+        for label in some
+    )
+    return rows + carried
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10_000))
+def test_no_single_name_can_be_bettered(seed):
+    rng = np.random.default_rng(seed)
+    bags = rng.integers(0, 5, 14).tolist()
+    said = {b: rng.choice(list("abc"), rng.integers(1, 4), replace=False).tolist() for b in set(bags)}
+    labels = rng.integers(0, 4, 14)
+    known = told(bags, said)
+    classes = known.sets.classes
+    names = named_clusters(known, labels, 4)
+    best = objective(bags, said, labels, names, classes)
+    for cluster in set(labels.tolist()):
+        for other in range(len(classes)):
+            changed = names.copy()
+            changed[cluster] = other
+            assert objective(bags, said, labels, changed, classes) <= best
