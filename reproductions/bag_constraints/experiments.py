@@ -136,6 +136,19 @@ class Problem:
         """Return how many classes a bag has on average."""
         return float(np.mean([len(labels) for labels in self.bag_labels.values()]))
 
+    def implied(self) -> tuple[float, float]:
+        """Return the shares of the pairs of rows that must and that cannot be in one class, by the bags."""
+        names, codes = np.unique(self.bags, return_inverse=True)
+        classes = sorted({label for labels in self.bag_labels.values() for label in labels})
+        holds = np.array(
+            [[label in set(self.bag_labels[bag]) for label in classes] for bag in names.tolist()]
+        )
+        sizes, common = np.bincount(codes).astype(float), holds.astype(int) @ holds.T.astype(int)
+        alone = holds.sum(axis=1) == 1
+        pairs = np.outer(sizes, sizes) - np.diag(sizes)  # ordered
+        must = pairs[np.outer(alone, alone) & (common == 1)].sum()
+        return float(must / pairs.sum()), float(pairs[common == 0].sum() / pairs.sum())
+
     def hints(self, share: float, seed: int) -> Supervision:
         """Return the bags, of which that share keeps its labels."""
         told = Supervision.from_bags(self.bags, self.bag_labels)

@@ -190,12 +190,15 @@ def measure_made(runner: Runner, name: str, plan: Plan) -> dict[str, Any]:
 
 
 def _size(problem: ex.Problem) -> dict[str, Any]:
+    must, cannot = problem.implied()
     return {
         "n_samples": len(problem.X),
         "n_features": problem.X.shape[1],
         "n_classes": problem.n_classes,
         "n_bags": len(problem.bag_labels),
         "labels_per_bag": round(problem.labels_per_bag, 2),
+        "pairs_that_must": round(must, 4),
+        "pairs_that_cannot": round(cannot, 4),
     }
 
 

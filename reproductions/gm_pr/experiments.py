@@ -15,7 +15,9 @@ from sklearn.manifold import spectral_embedding
 from sklearn.metrics import pairwise_distances
 
 from likewise import (
+    ConstrainedKernelKMeans,
     EquivalenceGaussianMixture,
+    FlexibleSpectralClustering,
     PairwiseGaussianMixture,
     PosteriorConstrainedGaussianMixture,
     Supervision,
@@ -39,6 +41,7 @@ class Method:
     line: str = "-"
     options: dict[str, Any] = field(default_factory=dict)
     share: float = 1.0  # of the trials: ten starts take ten times as long and vary less
+    graph: bool = False  # whether it clusters the similarities of the rows
 
     def make(self, n_clusters: int, seed: int) -> Any:
         """Return the estimator for that many clusters and a seed."""
@@ -50,6 +53,7 @@ GM_PR, GMM_EC, EM_PC = (
     EquivalenceGaussianMixture,
     PosteriorConstrainedGaussianMixture,
 )
+GRAPH: dict[str, Any] = {"affinity": "precomputed"}
 METHODS = {
     "gm_pr": Method("GM-PR", GM_PR, "#0072B2", "o", options=PAPER),
     "gmm_ec": Method("GMM-EC", GMM_EC, "#D55E00", "s", "--", PAPER),
@@ -62,6 +66,8 @@ METHODS = {
     "gm_pr_3_default": Method(
         "GM-PR, $m_K$ = 3, our default start", GM_PR, "#CC79A7", "D", ":", {"n_subclusters": 3}, share=0.5
     ),
+    "sskk": Method("SSKK", ConstrainedKernelKMeans, "#D55E00", "v", "--", GRAPH, share=0.4, graph=True),
+    "csc": Method("CSC", FlexibleSpectralClustering, "#E69F00", "s", "--", GRAPH, share=0.4, graph=True),
 }
 SETS = {
     "digits123": "digits 1, 2, 3 of the MNIST test set, two principal components",
@@ -92,7 +98,7 @@ SWEEPS = {
     9: Sweep(
         "must- and cannot-links",
         OBJECTS,
-        ("gm_pr_3", "gm_pr", "gm_pr_3_default"),
+        ("gm_pr_3", "gm_pr", "gm_pr_3_default", "sskk", "csc"),
         links=(0, 250, 1000),
         share=0.5,
     ),
@@ -123,6 +129,16 @@ def fit(method: Method, X: np.ndarray, n_clusters: int, seed: int, hints: Superv
         return method.make(n_clusters, seed).fit(X, supervision=hints)
 
 
+def fit_graph(
+    method: Method, affinity: np.ndarray, n_clusters: int, seed: int, hints: Supervision | None
+) -> tuple[np.ndarray, bool]:
+    """Cluster the similarities of the rows; return the clusters, and whether the fit settled."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        labels = method.make(n_clusters, seed).fit(affinity, supervision=hints).labels_
+    return labels, not any(issubclass(each.category, ConvergenceWarning) for each in caught)
+
+
 def scores_of(y: np.ndarray, labels: np.ndarray) -> list[float]:
     """Return purity and the adjusted Rand index."""
     return [float(measure(y, labels)) for measure in MEASURES.values()]
@@ -132,28 +148,35 @@ def sweep_trial(sweep: Sweep, X: np.ndarray, y: np.ndarray, seed: int, methods: 
     """Return the scores of one trial and whether the fit settled: methods x numbers of links x 3.
 
     A trial has one start and fresh links for each number. All methods get the same. The labels are those of
-    `predict`, by where a row lies alone, for the rows of links too.
+    `predict`, by where a row lies alone, for the rows of links too; methods on graphs part the rows of the
+    fit, with their links.
     """
     k = int(y.max()) + 1
+    affinity = similarities(X) if any(METHODS[name].graph for name in methods) else None
     found = np.empty((len(methods), len(sweep.links), len(MEASURES) + 1))
     for c, count in enumerate(sweep.links):
         drawn = int(np.random.SeedSequence([seed, count]).generate_state(1)[0])
         hints = sample_links(y, count, balance=sweep.balance, random_state=drawn) if count else None
         for m, name in enumerate(methods):
-            model = fit(METHODS[name], X, k, seed, hints)
-            found[m, c] = [*scores_of(y, model.predict(X)), model.converged_]
+            if METHODS[name].graph:
+                labels, settled = fit_graph(METHODS[name], affinity, k, seed, hints)
+            else:
+                model = fit(METHODS[name], X, k, seed, hints)
+                labels, settled = model.predict(X), model.converged_
+            found[m, c] = [*scores_of(y, labels), settled]
     return found
 
 
-def spectral_trials(X: np.ndarray, y: np.ndarray, n_trials: int) -> np.ndarray:
-    """Return the scores of spectral clustering, trials x measures; only its k-means depends on the trial.
-
-    The width of the kernel is the mean squared distance of two rows, as in section 4.1.
-    """
-    k = int(y.max()) + 1
+def similarities(X: np.ndarray) -> np.ndarray:
+    """Return a Gaussian kernel as wide as the mean squared distance of two rows, as in section 4.1."""
     squares = pairwise_distances(X, metric="sqeuclidean")
     squares /= -squares.sum() / (len(X) * (len(X) - 1))
-    affinity = np.exp(squares, out=squares)
+    return np.exp(squares, out=squares)
+
+
+def spectral_trials(X: np.ndarray, y: np.ndarray, n_trials: int) -> np.ndarray:
+    """Return the scores of spectral clustering, trials x measures; only its k-means depends on the trial."""
+    k, affinity = int(y.max()) + 1, similarities(X)
     embedding = spectral_embedding(affinity, n_components=k, drop_first=False, random_state=0)
     runs = (KMeans(k, n_init=10, random_state=seed).fit_predict(embedding) for seed in range(n_trials))
     return np.array([scores_of(y, labels) for labels in runs])

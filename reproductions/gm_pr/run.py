@@ -30,8 +30,6 @@ FIGURES = (3, 4, 6, 7, 8, 9, 10)
 NOT_TESTED = {
     "haberman": "Haberman's survival (figures 4, 6 and 7) is not in the catalogue of data sets",
     "thyroid": "Thyroid (figures 4, 6 and 7) is not in the catalogue of data sets",
-    "sskk": "constrained kernel k-means (figure 9) is not part of likewise yet",
-    "csc": "flexible constrained spectral clustering (figure 9) is not part of likewise yet",
 }
 
 

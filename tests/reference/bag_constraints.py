@@ -124,7 +124,7 @@ def must_laplacian(hints):
     return np.diag(A.sum(axis=1)) - A
 
 
-def propagated(weights, allowed, stay=0.1, steps=30, settled=1e-3):
+def propagated(weights, allowed, stay=0.1, steps=30, settled=1e-3, degrees=None):
     """Return the shares of the classes in each row, row by row; `allowed` has a set of classes for each."""
     n, c = len(weights), 1 + max(max(one) for one in allowed if one)
     even = np.array([[(k in one) / max(len(one), 1) for k in range(c)] for one in allowed], dtype=float)
@@ -132,7 +132,8 @@ def propagated(weights, allowed, stay=0.1, steps=30, settled=1e-3):
     for _ in range(steps):
         step = np.zeros((n, c))
         for p in range(n):
-            heard = sum(weights[p, q] * shares[q] for q in range(n)) / max(weights[p].sum(), 1e-300)
+            degree = weights[p].sum() if degrees is None else degrees[p]
+            heard = sum(weights[p, q] * shares[q] for q in range(n)) / max(degree, 1e-300)
             mixed = (1 - stay) * heard + stay * even[p]
             if allowed[p]:
                 mixed = np.array([mixed[k] if k in allowed[p] else 0.0 for k in range(c)])

@@ -127,6 +127,14 @@ def test_links_follow_from_bags_though_a_rare_class_is_untold(run):
     assert run.ex.told_links(whole, n_clusters=2, n_classes=2) is whole
 
 
+def test_pairs_that_bags_decide_by_hand(run):
+    bags, labels = np.array([0, 0, 1, 2]), {0: ["a"], 1: ["a"], 2: ["b", "c"]}
+    problem = run.ex.Problem(np.zeros((4, 1)), np.array([0, 0, 0, 1]), bags, labels)
+    assert problem.implied() == (0.5, 0.5)  # rows 0, 1, 2 are one class, and row 3 is apart from each
+    labels[2] = ["a", "c"]
+    assert problem.implied() == (0.5, 0.0)
+
+
 def test_number_of_clusters_goes_from_c_to_twice_c_in_seven_steps(run):
     assert run.cluster_counts(24) == [24, 28, 32, 36, 40, 44, 48]
 

@@ -152,6 +152,15 @@ def test_spectral_clustering_finds_lumps_apart(run):
     assert (scores > 0.95).all()
 
 
+def test_methods_on_graphs_get_the_same_links_as_mixtures(run):
+    X, y = blobs()
+    sweep = run.replace(run.ex.SWEEPS[9], links=(0, 32))
+    found = run.ex.sweep_trial(sweep, X, y, 0, ["sskk", "csc"])
+    assert found.shape == (2, 2, 3)
+    assert (found[:, 1, 0] > 0.9).all()
+    assert (found[..., 2] == 1).all()
+
+
 def test_trials_come_in_order_from_several_workers(run, monkeypatch):
     monkeypatch.setattr(run.ex, "moons_trial", lambda seed: np.full((4, 2, 2), seed))
     found = []

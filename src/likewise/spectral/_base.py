@@ -261,7 +261,7 @@ class SpectralFamily(HintedClusterer):
         if self.affinity != "precomputed":
             return super()._check_X(X, reset=reset)
         given = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2 if reset else 1
         )
         if reset and given.shape[0] != given.shape[1]:
             raise ValueError(
