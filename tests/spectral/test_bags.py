@@ -22,7 +22,6 @@ from likewise.exceptions import (
 from likewise.spectral._affinity import Graph
 from likewise.spectral._bag_terms import ToldBags
 from likewise.spectral._base import SpectralFamily
-from likewise.spectral._naming import named_clusters
 from likewise.supervision import sample_bag_labels
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_bags, drawn_weights
@@ -30,8 +29,8 @@ from reference.bag_constraints import drawn_bags, drawn_weights
 SEEDS = st.integers(0, 10_000)
 VARIANTS = ["propagated", "labelled", "exact", "printed"]
 PUBLISHED = VARIANTS[1:]
-TEXT = """The harbour lay quiet while small boats came home at dusk, and gulls wheeled over the grey wall of the
-old mole, where a boy sold eels from a wooden pail, and nobody heard the bell until the last lamp was lit."""
+TEXT = """The harbour lay quiet while small boats came home at dusk, and gulls wheeled over the grey wall of
+the old mole, where a boy sold eels from a pail, and nobody heard the bell until the last lamp was lit."""
 
 
 def birds(seed=0, n_bags=24, k=4, noise=1.0):
@@ -121,8 +120,8 @@ def test_the_default_matrix_is_the_one_written_out(monkeypatch, cut, seed):
 
 
 def test_alpha_in_degrees_adds_as_much_as_the_graph_has(monkeypatch):
-    W, rng = weights(5)
-    hints = drawn_bags(rng, 9, rng.integers(0, 3, 9))
+    W, _ = weights(5)
+    hints = Supervision.from_bags([*"aaabbccd", None], {"a": [1, 2], "b": [2, 3], "c": [3]})
     model = BagSpectralClustering(3, variant="labelled", alpha=2.0, alpha_unit="degree")
     half = W.sum(axis=1) ** 0.5
     added = matrix_of(monkeypatch, model, W, hints) * np.outer(half, half) - W
@@ -217,23 +216,21 @@ def test_clusters_are_named_for_the_classes_they_hold(variant, k):
     assert model.bag_profile_.sum() == len(X)
 
 
-def test_a_class_that_always_comes_along_does_not_name_the_clusters_of_others():
-    # Every bag holds the letter e; the clusters of the others are in the bags that have them.
-    sets = [{"e", "a"}, {"e", "b"}, {"e", "a"}, {"e", "b"}]
-    hints = Supervision.from_bags(np.repeat(range(4), 2).tolist(), dict(enumerate(sets)))
-    labels = np.array([0, 1, 0, 2, 0, 1, 0, 2])
-    told = ToldBags.of(hints)
-    assert [told.sets.classes[name] for name in named_clusters(told, labels, 3)] == ["e", "a", "b"]
+def test_two_clusters_with_each_other_s_name_are_put_right():
+    # Found by a fit: no single change betters these names, yet to swap two of them does.
+    X, y, hints = birds(3)
+    model = BagSpectralClustering(6, variant="printed", random_state=0).fit(X, supervision=hints)
+    assert purity_score(y, model.labels_) == 1.0
+    assert [int(name[-1]) for name in model.class_of_cluster_[model.labels_]] == y.tolist()
 
 
 def test_a_cluster_without_rows_of_labelled_bags_has_no_name():
     hints = Supervision.from_bags(["a", "a", "b", "b"], {"a": ["x"]})
-    assert named_clusters(ToldBags.of(hints), np.array([0, 0, 1, 1]), 3).tolist() == [0, -1, -1]
     X = np.array([[0.0], [0.1], [9.0], [9.1]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model = BagSpectralClustering(2, n_neighbors=1, random_state=0).fit(X, supervision=hints)
-    assert set(model.class_of_cluster_) == {"x", None}
+    assert model.class_of_cluster_[model.labels_].tolist() == ["x", "x", None, None]
 
 
 def test_classes_may_be_of_any_kind():
@@ -279,7 +276,7 @@ def test_one_more_label_goes_on_from_the_last_fit():
 
 
 def test_a_spelled_text_is_read_better_with_its_words():
-    # Seeds 0 and 1, November 2026: default .73 and .76, without bags .60 and .63.
+    # Seeds 0 and 1, November 2026: default .72 and .70, without bags .62 and .61.
     for seed in (0, 1):
         spelled = spell(TEXT, random_state=seed)
         X = spelled.X + 3 * np.random.default_rng(seed).normal(size=spelled.X.shape)
@@ -292,7 +289,7 @@ def test_a_spelled_text_is_read_better_with_its_words():
 
 
 def test_letter_carroll_reaches_its_floor(data_folder):
-    # Asked for is .55; seeds 0 and 1 gave .76 to .78 in November 2026. Pei & Fern (2014), figure 1: about .5.
+    # Seeds 0 and 1 gave .773 in November 2026; the printed form of Pei & Fern (2014) reaches about .51.
     data = load("letter_carroll")
     X = StandardScaler().fit_transform(data.X)
     for seed in (0, 1):
@@ -375,7 +372,7 @@ def test_a_label_that_no_row_carries_does_no_harm(variant):
 
 
 def test_a_label_outside_the_set_of_its_bag_is_a_contradiction():
-    X, y, hints = birds(13)
+    X, _, hints = birds(13)
     wrong = Supervision.from_labels(["nobody", *[None] * (len(X) - 1)])
     with pytest.raises(InconsistentSupervisionError, match="row 0 has the label 'nobody'"):
         BagSpectralClustering(4).fit(X, supervision=hints | wrong)

@@ -169,6 +169,9 @@ def test_many_label_sets_and_small_blocks_change_nothing(seed):
         patch.setattr(_told, "_MOST_SETS", 0)
         assert_array_equal(Apart(closure, LabelSets.of(bags.bags, 9)).cut(W), wanted)
         assert_array_equal(Apart(closure, LabelSets.of(bags.bags, 9)).cut(csr_array(W)).toarray(), wanted)
+        loose = drawn_links(rng, 9).closure(on_conflict="keep")
+        few = Apart(loose).cut(W)
+    assert_array_equal(Apart(loose).cut(W), few)
 
 
 def test_the_graph_is_left_alone():

@@ -12,7 +12,7 @@ from likewise.base import Rule, choice, either, real, warn_caller
 from likewise.spectral._affinity import Graph, Recipe
 from likewise.spectral._bag_terms import ToldBags, Variant, bag_terms
 from likewise.spectral._base import Partition, SpectralFamily
-from likewise.spectral._eigen import Eigen, leading_eigenvectors
+from likewise.spectral._eigen import rough_values
 from likewise.spectral._naming import named_clusters, profile_of
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.spectral._propagation import propagated
@@ -221,8 +221,8 @@ class BagSpectralClustering(SpectralFamily):
                     UserWarning,
                 )
             return _with_bags(self._part(_matrix(linked, linked.weights, []), graph, rng, last), told)
-        plain = None if last is None else last.plain
-        if self._unit() == "spectrum" and (plain is None or len(plain.values) != self.n_clusters):
+        plain = None if last is None or last.rows.shape[1] != self.n_clusters else last.plain
+        if self._unit() == "spectrum" and plain is None:
             plain = self._plain(graph, rng)
         cut = self._propagates if self.cut_disjoint == "auto" else self.cut_disjoint
         weights = Apart(None, told.sets).cut(linked.weights) if cut else linked.weights
@@ -237,14 +237,11 @@ class BagSpectralClustering(SpectralFamily):
         found = self._part(_matrix(linked, weights, terms), graph, rng, last, stretched=True)
         return _with_bags(found, told, plain, shares)
 
-    def _plain(self, graph: Graph, rng: Any) -> Eigen:
-        """Return the leading eigenvalues of the graph without hints; two digits will do."""
-        operator = SpectralOperator(graph.weights, graph.degrees**-0.5)
-        return leading_eigenvectors(
-            operator, self.n_clusters, tol=max(self.tol, 1e-2), solver=self.eigen_solver, rng=rng
-        )
+    def _plain(self, graph: Graph, rng: Any) -> np.ndarray:
+        """Return the leading eigenvalues of the graph without hints, largest first."""
+        return rough_values(SpectralOperator(graph.weights, graph.degrees**-0.5), self.n_clusters, rng)
 
-    def _published(self, told: ToldBags, linked: Linked, plain: Eigen | None) -> list[LowRank]:
+    def _published(self, told: ToldBags, linked: Linked, plain: np.ndarray | None) -> list[LowRank]:
         even = bag_terms(
             told,
             self.variant,
@@ -264,7 +261,7 @@ class BagSpectralClustering(SpectralFamily):
             keep_cannot=not self.without_links,
         )
 
-    def _weighed(self, shares: csr_array, degrees: np.ndarray, plain: Eigen | None) -> LowRank:
+    def _weighed(self, shares: csr_array, degrees: np.ndarray, plain: np.ndarray | None) -> LowRank:
         """Return alpha P diag(w) P' in the unit asked for."""
         # Where the shares are all or nothing these are the eigenvalues of D^-1/2 P P' D^-1/2.
         values = np.asarray(shares.power(2).T @ (1.0 / degrees)).ravel()
@@ -280,7 +277,7 @@ class BagSpectralClustering(SpectralFamily):
         unit = 1.0
         if self._unit() == "spectrum":
             assert plain is not None
-            rest = plain.values[1:] if len(plain.values) > 1 else plain.values
+            rest = plain[1:] if len(plain) > 1 else plain
             unit = float(np.maximum(rest, _LEAST_VALUE).mean()) / usual
         elif self._unit() == "degree":
             added = shares @ (weights * np.asarray(shares.sum(axis=0)).ravel())
@@ -313,6 +310,6 @@ def _matrix(linked: Linked, weights: Any, terms: list[LowRank]) -> SpectralOpera
 
 
 def _with_bags(
-    found: Partition, told: ToldBags, plain: Eigen | None = None, shares: csr_array | None = None
+    found: Partition, told: ToldBags, plain: np.ndarray | None = None, shares: csr_array | None = None
 ) -> BagPartition:
     return BagPartition(**{**vars(found), "told": told, "plain": plain, "shares": shares})

@@ -47,8 +47,8 @@ class Partition:
         What each coordinate was multiplied by before rows were scaled.
     n_rounds : int
         How many rounds it took, where a method goes round.
-    plain : Eigen or None
-        Those of the graph without hints, where they were wanted.
+    plain : ndarray of shape (n_clusters,) or None
+        The leading eigenvalues of the graph without hints, roughly, where they were wanted.
     """
 
     eigen: Eigen
@@ -57,7 +57,7 @@ class Partition:
     scale: np.ndarray
     stretch: Any = 1.0
     n_rounds: int = 1
-    plain: Eigen | None = None
+    plain: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +90,8 @@ _COMMON = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="l
         How rows of the embedding are parted: k-means, or the rotation of Yu & Shi (2003).
     n_init : int, default=10
         Starts of k-means, of which the best counts.
-    eigen_solver : {"auto", "dense", "arpack", "lobpcg"}, default="auto"
-        How eigenvectors are found. "auto" chooses by size and by a short trial.
+    eigen_solver : {"auto", "dense", "arpack", "inverse", "lobpcg"}, default="auto"
+        How eigenvectors are found. "auto" chooses by the size and the shape of the graph.
     tol : float, default=1e-5
         How exact they are to be.
     warm_start : bool, default=False
@@ -138,7 +138,7 @@ class SpectralFamily(HintedClusterer):
         "row_normalize": choice(True, False),
         "assign_labels": choice("kmeans", "discretize"),
         "n_init": integer(1),
-        "eigen_solver": choice("auto", "dense", "arpack", "lobpcg"),
+        "eigen_solver": choice("auto", "dense", "arpack", "inverse", "lobpcg"),
         "tol": real(0),
         "warm_start": choice(False, True),
     }
@@ -263,6 +263,8 @@ class SpectralFamily(HintedClusterer):
         given = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2 if reset else 1
         )
+        if issparse(given) and not given.has_sorted_indices:
+            given = given.sorted_indices()  # a copy; arithmetic would sort the caller's matrix in place
         if reset and given.shape[0] != given.shape[1]:
             raise ValueError(
                 f"{type(self).__name__}: affinity='precomputed' wants a square matrix of similarities, got "
@@ -377,7 +379,7 @@ class SpectralFamily(HintedClusterer):
         return Partition(eigen, rows, labels, scale, stretch)
 
     def _leading(self, operator: SpectralOperator, rng: Any, last: Partition | None) -> Eigen:
-        start = None if last is None else last.eigen.vectors
+        start = None if last is None else last.eigen
         return leading_eigenvectors(
             operator, self.n_clusters, start=start, tol=self.tol, solver=self.eigen_solver, rng=rng
         )

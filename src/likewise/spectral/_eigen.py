@@ -348,6 +348,17 @@ def _missed(counted, vectors, least, inverse, rng):
     return chebyshev_filter(counted, column, interval, degree)
 
 
+def rough_values(
+    operator: SpectralOperator, k: int, rng: np.random.RandomState | np.random.Generator
+) -> np.ndarray:
+    """Return the k largest eigenvalues to a digit or two, from below, by one short Lanczos run.
+
+    Copies of one eigenvalue count once, so that it may return fewer than k.
+    """
+    values, _ = lanczos(Counted(operator), None, min(2 * k + 20, operator.shape[0]), rng)
+    return values[::-1][:k]
+
+
 def _fix_signs(vectors: np.ndarray) -> np.ndarray:
     """Make the entry of largest size in each column positive."""
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
@@ -17,7 +19,7 @@ def named_clusters(told: ToldBags, labels: np.ndarray, k: int) -> np.ndarray:
     Makes as many rows as possible carry a label of their bag, and as many labels as possible be carried by
     some row of their bag: rows that carry plus labels that are carried. Frequent classes would otherwise
     name clusters of others that they always come with. Begins with the class that most rows of a cluster
-    could be, and takes clusters in turn until nothing improves; a turn is linear in the labels of the bags.
+    could be, and gives clusters other names in turn, one alone or two each other's, until nothing improves.
     """
     known = np.flatnonzero(told.sets.known)
     if not len(known):
@@ -31,17 +33,41 @@ def named_clusters(told: ToldBags, labels: np.ndarray, k: int) -> np.ndarray:
     held = holds.toarray() > 0
     carried = np.zeros(held.shape, dtype=np.int64)
     present = [counts.indices[counts.indptr[c] : counts.indptr[c + 1]] for c in range(k)]
-    for cluster in np.flatnonzero(names >= 0):
-        carried[present[cluster], names[cluster]] += 1
+    named, every = np.flatnonzero(names >= 0).tolist(), np.arange(held.shape[1])
+
+    def put(cluster: int, step: int) -> None:
+        carried[present[cluster], names[cluster]] += step
+
+    def gains(cluster: int, which: np.ndarray) -> np.ndarray:
+        """Return what each of these names would add to the sum, for a cluster that has none."""
+        at = present[cluster][:, None]
+        added: np.ndarray = fitting[cluster, which] + (held[at, which] & (carried[at, which] == 0)).sum(
+            axis=0
+        )
+        return added
+
+    for cluster in named:
+        put(cluster, 1)
     for _ in range(_SWEEPS):
         before = names.copy()
-        for cluster in np.flatnonzero(names >= 0):
-            at = present[cluster]
-            carried[at, names[cluster]] -= 1
-            gain = fitting[cluster] + (held[at] & (carried[at] == 0)).sum(axis=0)
+        for cluster in named:
+            put(cluster, -1)
+            gain = gains(cluster, every)
             if gain.max() > gain[names[cluster]]:
                 names[cluster] = gain.argmax()
-            carried[at, names[cluster]] += 1
+            put(cluster, 1)
+        # Two clusters that have each other's name are held there by one another.
+        for one, other in combinations(named, 2):
+            pair = names[[one, other]]
+            if pair[0] == pair[1]:
+                continue
+            put(one, -1)
+            put(other, -1)
+            of_one, of_other = gains(one, pair), gains(other, pair)
+            if of_one[1] + of_other[0] > of_one[0] + of_other[1]:
+                names[[other, one]] = pair
+            put(one, 1)
+            put(other, 1)
         if (names == before).all():
             break
     return names

@@ -16,7 +16,7 @@ from likewise.supervision import Bags, Closure, Supervision
 from likewise.supervision._labels import sorted_values
 
 _BLOCK = 1 << 22  # so many pairs of rows are looked at at once
-_MOST_SETS = 4_000  # beyond this a table of all pairs of label sets is not made
+_MOST_SETS = 4_000  # beyond this a table of all pairs of label sets, or of linked components, is not made
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,22 +170,47 @@ class SetsOfRows:
         return None
 
 
+def _stated(closure: Closure) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return what tells for pairs of rows whether links keep them apart, said or implied."""
+    n, groups = closure.n_components, closure.cannot_groups
+    edges = closure.cannot[closure.cannot[:, 0] != closure.cannot[:, 1]]  # else the must-links win
+    named = np.unique(np.concatenate([edges.ravel(), groups.members]))
+    place = np.full(n, len(named))
+    place[named] = np.arange(len(named))
+    of_row = place[closure.component]
+    if len(named) <= _MOST_SETS:
+        table = np.zeros((len(named) + 1, len(named) + 1), dtype=bool)
+        a, b = place[edges].T
+        table[a, b] = table[b, a] = True
+        for members in groups:
+            table[np.ix_(place[members], place[members])] = True
+        np.fill_diagonal(table, False)
+        return lambda i, j: table[of_row[i], of_row[j]]
+    keys = np.unique(place[edges].min(axis=1) * n + place[edges].max(axis=1))
+    shape = (len(named) + 1, len(groups))
+    of_group = csr_array(
+        (np.ones(len(groups.members)), (place[groups.members], groups.group_of)), shape=shape
+    )
+
+    def told(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        a, b = of_row[i], of_row[j]
+        found = np.isin(np.minimum(a, b) * n + np.maximum(a, b), keys)
+        at = np.flatnonzero((a != b) & (a < len(named)) & (b < len(named)))
+        for part in np.array_split(at, len(at) // _BLOCK + 1):
+            shared = of_group[a[part]].multiply(of_group[b[part]]).sum(axis=1)
+            found[part] |= np.asarray(shared).ravel() > 0
+        return found
+
+    return told
+
+
 class Apart:
     """Tells which pairs of rows cannot belong together: by links and what they imply, by label sets."""
 
     def __init__(self, closure: Closure | None = None, sets: LabelSets | None = None) -> None:
         self._tests: list[Callable[[np.ndarray, np.ndarray], np.ndarray]] = []
         if closure is not None and (len(closure.cannot) or len(closure.cannot_groups)):
-            pairs = np.concatenate([closure.cannot, closure.cannot_groups.pairs()[0]])
-            pairs = pairs[pairs[:, 0] != pairs[:, 1]]  # a contradiction: here the must-links win
-            n, component = closure.n_components, closure.component
-            keys = np.unique(pairs.min(axis=1) * n + pairs.max(axis=1))
-
-            def stated(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-                a, b = component[i], component[j]
-                return np.isin(np.minimum(a, b) * n + np.maximum(a, b), keys)
-
-            self._tests.append(stated)
+            self._tests.append(_stated(closure))
         if sets is not None and len(sets.sizes):
             self._tests.append(SetsOfRows.of(sets, closure).apart)
 
