@@ -229,12 +229,17 @@ class BagSpectralClustering(SpectralFamily):
         if not self._propagates:
             terms = self._published(told, linked, plain)
             return _with_bags(self._part(_matrix(linked, weights, terms), graph, rng, last), told, plain)
-        near = SpectralOperator(weights, None, linked.terms, linked.diagonal)
+        passing = SpectralOperator(weights, None, linked.terms, linked.diagonal)
         before = last.shares if isinstance(last, BagPartition) and last.told is not None else None
         same = before is not None and last.told.sets.classes == told.sets.classes  # type: ignore[union-attr]
-        shares = propagated(near.__matmul__, linked.degrees, told.allowed, before if same else None)
+        shares = propagated(passing.__matmul__, linked.degrees, told.allowed, before if same else None)
         terms = [self._weighed(shares, linked.degrees, plain)]
-        found = self._part(_matrix(linked, weights, terms), graph, rng, last, stretched=True)
+        # The classes nearly span the eigenvectors, unless there are more of these.
+        near = (
+            None if self.n_clusters > shares.shape[1] else shares.toarray() * linked.degrees[:, None] ** -0.5
+        )
+        matrix = _matrix(linked, weights, terms)
+        found = self._part(matrix, graph, rng, last, stretched=True, near=near)
         return _with_bags(found, told, plain, shares)
 
     def _plain(self, graph: Graph, rng: Any) -> np.ndarray:

@@ -363,13 +363,14 @@ class SpectralFamily(HintedClusterer):
         last: Partition | None = None,
         *,
         stretched: bool = False,
+        near: np.ndarray | None = None,
     ) -> Partition:
         """Find the leading eigenvectors and part their rows, beginning where `last` ended.
 
-        With `stretched` each coordinate is multiplied by its eigenvalue, so that the less telling ones count
+        Without a last time, `near` may hold columns that nearly span them. With `stretched` each coordinate is multiplied by its eigenvalue, so that the less telling ones count
         for less.
         """
-        eigen = self._leading(operator, rng, last)
+        eigen = self._leading(operator, rng, near if last is None else last.eigen)
         stretch = np.maximum(eigen.values, 0.0) if stretched else 1.0
         rows = self._placed(eigen.vectors * stretch, graph.degrees)
         # Clusters of another number are a poor start: k-means would leave the new ones where they fall.
@@ -378,8 +379,7 @@ class SpectralFamily(HintedClusterer):
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
         return Partition(eigen, rows, labels, scale, stretch)
 
-    def _leading(self, operator: SpectralOperator, rng: Any, last: Partition | None) -> Eigen:
-        start = None if last is None else last.eigen
+    def _leading(self, operator: SpectralOperator, rng: Any, start: Any = None) -> Eigen:
         return leading_eigenvectors(
             operator, self.n_clusters, start=start, tol=self.tol, solver=self.eigen_solver, rng=rng
         )
