@@ -66,8 +66,8 @@ METHODS = {
     "gm_pr_3_default": Method(
         "GM-PR, $m_K$ = 3, our default start", GM_PR, "#CC79A7", "D", ":", {"n_subclusters": 3}, share=0.5
     ),
-    "sskk": Method("SSKK", ConstrainedKernelKMeans, "#D55E00", "v", "--", GRAPH, share=0.4, graph=True),
-    "csc": Method("CSC", FlexibleSpectralClustering, "#E69F00", "s", "--", GRAPH, share=0.4, graph=True),
+    "sskk": Method("SSKK", ConstrainedKernelKMeans, "#D55E00", "v", "--", GRAPH, share=0.3, graph=True),
+    "csc": Method("CSC", FlexibleSpectralClustering, "#E69F00", "s", "--", GRAPH, share=0.3, graph=True),
 }
 SETS = {
     "digits123": "digits 1, 2, 3 of the MNIST test set, two principal components",

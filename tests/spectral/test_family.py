@@ -171,6 +171,19 @@ def test_new_rows_of_given_similarities(cls, as_sparse):
         model.predict(-B)
 
 
+def test_new_rows_go_in_blocks(monkeypatch):
+    X, _ = blobs(22)
+    new, _ = blobs(23)
+    for n_neighbors in (None, 8):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model = SpectralLearning(3, n_neighbors=n_neighbors, random_state=0).fit(X)
+        at_once = model.predict(new)
+        with monkeypatch.context() as patch:
+            patch.setattr(_base, "_BLOCK", 7 * 60)
+            assert_array_equal(model.predict(new), at_once)
+
+
 def test_a_new_row_like_no_other_goes_to_the_largest_cluster():
     X, _ = blobs(9)
     X = X[:50]  # the last cluster is smaller

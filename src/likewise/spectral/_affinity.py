@@ -146,7 +146,7 @@ def _most_alike(values: np.ndarray, neighbors: np.ndarray, k: int) -> tuple[np.n
 
 
 def _of_all_pairs(X: np.ndarray, recipe: Recipe) -> Graph:
-    squared = euclidean_distances(X.astype(np.float64, copy=False), squared=True)
+    squared = euclidean_distances(_double(X), squared=True)
     np.fill_diagonal(squared, 0.0)
     if recipe.affinity == "local":
         t = min(LOCAL_NEIGHBOR, len(X) - 1)
@@ -250,19 +250,36 @@ def similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe: Recipe)
     A new row's own scale is its distance to its seventh neighbour among the rows of the graph.
     """
     n_neighbors = recipe.neighbors_for(len(X))
-    every = len(X) if n_neighbors is None else n_neighbors
-    wanted = max(_candidates(recipe, every, len(X)), min(LOCAL_NEIGHBOR, len(X)))
+    if n_neighbors is None:
+        squared = euclidean_distances(_double(X_new), _double(X), squared=True)
+        near = np.sort(
+            np.partition(squared, min(LOCAL_NEIGHBOR, len(X) - 1), axis=1)[:, : LOCAL_NEIGHBOR + 1]
+        )
+        own = _scales_of_new(np.sqrt(near), X[squared.argmin(axis=1)] == X_new, graph, recipe)
+        squared /= -2.0 * own[:, None]
+        squared /= graph.scales
+        return np.exp(squared, out=squared)
+    wanted = max(_candidates(recipe, n_neighbors, len(X)), min(LOCAL_NEIGHBOR + 1, len(X)))
     distances, neighbors = NearestNeighbors(n_neighbors=wanted).fit(X).kneighbors(X_new)
-    if recipe.affinity == "local":
-        # A duplicate of a row of the graph is passed over, as the row itself was. Rows are compared rather
-        # than distances, which rounding keeps from being 0 in many dimensions.
-        twin = (X[neighbors[:, 0]] == X_new).all(axis=1)
-        t = np.minimum(LOCAL_NEIGHBOR - 1 + twin, wanted - 1)
-        own = np.maximum(distances[np.arange(len(X_new)), t], graph.scales.min())
-    else:
-        own = np.full(len(X_new), graph.scales[0])
-    values, neighbors = _most_alike(
-        _alike(distances, own, graph.scales, neighbors, recipe), neighbors, min(every, wanted)
-    )
-    starts = np.arange(len(X_new) + 1) * values.shape[1]
+    own = _scales_of_new(distances, X[neighbors[:, 0]] == X_new, graph, recipe)
+    values = _alike(distances, own, graph.scales, neighbors, recipe)
+    values, neighbors = _most_alike(values, neighbors, n_neighbors)
+    starts = np.arange(len(X_new) + 1) * n_neighbors
     return csr_array((values.ravel(), neighbors.ravel(), starts), shape=(len(X_new), len(X)))
+
+
+def _scales_of_new(near: np.ndarray, alike: np.ndarray, graph: Graph, recipe: Recipe) -> np.ndarray:
+    """Return the scales of new rows from distances, nearest first; `alike` compares them to the nearest row.
+
+    A duplicate of a row of the graph is passed over, as the row itself was. Rows are compared rather than
+    distances, which rounding keeps from being 0 in many dimensions.
+    """
+    if recipe.affinity != "local":
+        return np.full(len(near), graph.scales[0])
+    t = np.minimum(LOCAL_NEIGHBOR - 1 + alike.all(axis=1), near.shape[1] - 1)
+    own: np.ndarray = np.maximum(near[np.arange(len(near)), t], graph.scales.min())
+    return own
+
+
+def _double(X: np.ndarray) -> np.ndarray:
+    return X.astype(np.float64, copy=False)

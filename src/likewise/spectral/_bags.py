@@ -15,7 +15,7 @@ from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._eigen import rough_values
 from likewise.spectral._naming import named_clusters, profile_of
 from likewise.spectral._operator import LowRank, SpectralOperator
-from likewise.spectral._propagation import propagated
+from likewise.spectral._propagation import even_shares, propagated
 from likewise.spectral._told import Apart, Linked
 from likewise.supervision import Supervision
 
@@ -59,8 +59,9 @@ class BagSpectralClustering(SpectralFamily):
     - ``variant="propagated"``, the default: :math:`Q = P\,\mathrm{diag}(w)\,P'`, where P holds for each row
       the shares of the classes of its bag. They begin even and are passed along the graph: each row takes
       the mean of its near rows, and keeps what its bag allows, until that settles. Rows of bags that share
-      no label pass nothing on, nor are they counted as near. w makes all classes weigh the same, and the
-      eigenvectors are multiplied by their eigenvalues, which matters if there are more clusters than classes.
+      no label pass nothing on, nor are they counted as near. w makes all classes weigh the same. With
+      more clusters than classes the eigenvectors are multiplied by their eigenvalues, raised to the share of
+      rows in labelled bags: those beyond the classes tell less.
     - ``"printed"``: :math:`Q = B (Y'Y - \mu I) B'` of the paper's eq. 12, with B the indicators of the bags,
       Y the even shares of their labels, and :math:`\mu` the mean entry of Y'Y.
     - ``"exact"``: :math:`Q = B (Y'Y - \mu 11') B'`, what the paper's sum (eq. 9) comes to when carried out.
@@ -119,8 +120,8 @@ class BagSpectralClustering(SpectralFamily):
 
     Examples
     --------
-    Each bag holds one row on the left and one on the right, but only the labels tell that rows at the top are
-    not those at the bottom.
+    Two recordings hold a wren and an owl each, and nobody said which of their syllables is whose. Two more
+    hold one bird alone, which gives the clusters their names.
 
     >>> from likewise import Supervision
     >>> from likewise.spectral import BagSpectralClustering
@@ -235,11 +236,10 @@ class BagSpectralClustering(SpectralFamily):
         shares = propagated(passing.__matmul__, linked.degrees, told.allowed, before if same else None)
         terms = [self._weighed(shares, linked.degrees, plain)]
         # The classes nearly span the eigenvectors, unless there are more of these.
-        near = (
-            None if self.n_clusters > shares.shape[1] else shares.toarray() * linked.degrees[:, None] ** -0.5
-        )
-        matrix = _matrix(linked, weights, terms)
-        found = self._part(matrix, graph, rng, last, stretched=True, near=near)
+        more = self.n_clusters > shares.shape[1]
+        near = None if more else shares.toarray() * linked.degrees[:, None] ** -0.5
+        power = float(told.sets.known.mean()) if more else 0.0
+        found = self._part(_matrix(linked, weights, terms), graph, rng, last, power=power, near=near)
         return _with_bags(found, told, plain, shares)
 
     def _plain(self, graph: Graph, rng: Any) -> np.ndarray:
@@ -247,15 +247,7 @@ class BagSpectralClustering(SpectralFamily):
         return rough_values(SpectralOperator(graph.weights, graph.degrees**-0.5), self.n_clusters, rng)
 
     def _published(self, told: ToldBags, linked: Linked, plain: np.ndarray | None) -> list[LowRank]:
-        even = bag_terms(
-            told,
-            self.variant,
-            alpha=1.0,
-            weights=np.ones(told.allowed.shape[1]),
-            keep_must=True,
-            keep_cannot=True,
-        )[0].rows
-        term = self._weighed(csr_array(even), linked.degrees, plain)
+        term = self._weighed(even_shares(told.allowed), linked.degrees, plain)
         alpha = float(term.core.mean())
         return bag_terms(
             told,

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._compat import with_callbacks
@@ -27,6 +27,7 @@ from likewise.supervision import Closure, Supervision
 
 # A coordinate whose eigenvalue is a smaller share of the largest says nothing of a new row but noise.
 _LEAST_VALUE = 1e-3
+_BLOCK = 1 << 22  # so many similarities of new rows are held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,16 +363,16 @@ class SpectralFamily(HintedClusterer):
         rng: Any,
         last: Partition | None = None,
         *,
-        stretched: bool = False,
+        power: float = 0.0,
         near: np.ndarray | None = None,
     ) -> Partition:
         """Find the leading eigenvectors and part their rows, beginning where `last` ended.
 
-        Without a last time, `near` may hold columns that nearly span them. With `stretched` each coordinate is multiplied by its eigenvalue, so that the less telling ones count
-        for less.
+        Without a last time, `near` may hold columns that nearly span them. Each coordinate is
+        multiplied by its eigenvalue raised to `power`, so that the less telling ones count for less.
         """
         eigen = self._leading(operator, rng, near if last is None else last.eigen)
-        stretch = np.maximum(eigen.values, 0.0) if stretched else 1.0
+        stretch = np.maximum(eigen.values, 0.0) ** power
         rows = self._placed(eigen.vectors * stretch, graph.degrees)
         # Clusters of another number are a poor start: k-means would leave the new ones where they fall.
         same = last is not None and last.eigen.vectors.shape[1] == self.n_clusters
@@ -412,9 +413,19 @@ class SpectralFamily(HintedClusterer):
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        graph, found = self._last.graph, self._last.partition
+        if self._X is None:
+            return self._predicted(X)
+        graph, recipe = self._last.graph, self._recipe()
+        # A graph of all pairs has as many numbers for each new row as there are rows, so they go in blocks.
+        whole = recipe.neighbors_for(graph.n_samples) is not None
+        blocks = gen_batches(len(X), len(X) if whole else max(_BLOCK // graph.n_samples, 1))
+        return np.concatenate(
+            [self._predicted(similarities(X[rows], self._X, graph, recipe)) for rows in blocks]
+        )
+
+    def _predicted(self, alike: Any) -> np.ndarray:
+        found = self._last.partition
         assert found is not None
-        alike = X if self._X is None else similarities(X, self._X, graph, self._recipe())
         degrees = np.asarray(alike.sum(axis=1), dtype=np.float64).ravel()
         labels = self._assigned(alike, np.where(degrees > 0, degrees, 1.0), found).astype(np.int32)
         labels[degrees <= 0] = np.bincount(found.labels).argmax()

@@ -98,7 +98,8 @@ class RegularizedSpectralClustering(SpectralFamily):
                 f"{name} learns from must-links and cannot use the {n_cannot} cannot-link(s). {way_on}"
             )
         sets = LabelSets.of(hints.bags, n_samples)
-        if sets.disjoint().any() and self.cannot == "refuse":
+        apart = (sets.holds @ sets.holds.T).nnz < len(sets.sizes) ** 2
+        if apart and self.cannot == "refuse":
             raise UnsupportedSupervisionError(
                 f"{name} learns from must-links and cannot use the cannot-links between rows of bags that "
                 f"share no label. {way_on}"
