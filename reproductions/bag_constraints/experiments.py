@@ -70,6 +70,15 @@ METHODS = {
         PRINTED | {"alpha": 0.0, "n_neighbors": 10},
         uses="nothing",
     ),
+    "sp_additive": Method(
+        "SpLearn, additive: no hints",
+        SpectralLearning,
+        "#999999",
+        "1",
+        "-.",
+        DENSE | {"normalization": "additive"},
+        uses="nothing",
+    ),
     "splearn": Method("SpLearn, symmetric", SpectralLearning, "#E69F00", "s", "--", LINKS, uses="links"),
     "splearn_additive": Method(
         "SpLearn, additive",
@@ -236,7 +245,7 @@ def fit_scores(
     k-means alone, and the eigenvectors are found once.
     """
     k, method = n_clusters or problem.n_classes, METHODS[key]
-    hints = problem.hints(share, seeds[0])
+    hints = None if method.uses == "nothing" else problem.hints(share, seeds[0])
     if method.uses == "links":
         hints = told_links(hints, k, problem.n_classes)
     model = method.make(k, seeds[0], share, **options or {})

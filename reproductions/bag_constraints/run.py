@@ -38,6 +38,7 @@ MADE_SHARES = (0.1, 0.4, 1.0)
 COMPARED = (
     "sp",
     "sp_10",
+    "sp_additive",
     "splearn_additive",
     "splearn",
     "spreg",

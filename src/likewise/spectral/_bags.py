@@ -15,7 +15,7 @@ from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._eigen import rough_values
 from likewise.spectral._naming import named_clusters, profile_of
 from likewise.spectral._operator import LowRank, SpectralOperator
-from likewise.spectral._propagation import even_shares, propagated
+from likewise.spectral._propagation import at_places, even_shares, propagated
 from likewise.spectral._told import Apart, Linked
 from likewise.supervision import Supervision
 
@@ -37,12 +37,12 @@ class BagPartition(Partition):
     ----------
     told : ToldBags
         The bags.
-    shares : csr_array of shape (n_samples, n_classes) or None
-        The shares of the classes in each row, where they were passed along.
+    shares : ndarray of shape (n_samples, n_classes) or None
+        The shares of the classes in each row, where they were passed along and are kept for the next fit.
     """
 
     told: ToldBags | None = None
-    shares: csr_array | None = None
+    shares: np.ndarray | None = None
 
 
 class BagSpectralClustering(SpectralFamily):
@@ -233,14 +233,15 @@ class BagSpectralClustering(SpectralFamily):
         passing = SpectralOperator(weights, None, linked.terms, linked.diagonal)
         before = last.shares if isinstance(last, BagPartition) and last.told is not None else None
         same = before is not None and last.told.sets.classes == told.sets.classes  # type: ignore[union-attr]
-        shares = propagated(passing.__matmul__, linked.degrees, told.allowed, before if same else None)
+        passed = propagated(passing.__matmul__, linked.degrees, told.allowed, before if same else None)
+        shares = at_places(told.allowed, passed)
         terms = [self._weighed(shares, linked.degrees, plain)]
         # The classes nearly span the eigenvectors, unless there are more of these.
         more = self.n_clusters > shares.shape[1]
         near = None if more else shares.toarray() * linked.degrees[:, None] ** -0.5
         power = float(told.sets.known.mean()) if more else 0.0
         found = self._part(_matrix(linked, weights, terms), graph, rng, last, power=power, near=near)
-        return _with_bags(found, told, plain, shares)
+        return _with_bags(found, told, plain, passed if self.warm_start else None)
 
     def _plain(self, graph: Graph, rng: Any) -> np.ndarray:
         """Return the leading eigenvalues of the graph without hints, largest first."""
@@ -307,6 +308,6 @@ def _matrix(linked: Linked, weights: Any, terms: list[LowRank]) -> SpectralOpera
 
 
 def _with_bags(
-    found: Partition, told: ToldBags, plain: np.ndarray | None = None, shares: csr_array | None = None
+    found: Partition, told: ToldBags, plain: np.ndarray | None = None, shares: np.ndarray | None = None
 ) -> BagPartition:
     return BagPartition(**{**vars(found), "told": told, "plain": plain, "shares": shares})

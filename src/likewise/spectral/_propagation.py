@@ -23,8 +23,8 @@ def even_shares(allowed: csr_array) -> csr_array:
 
 
 def propagated(
-    product: Any, degrees: np.ndarray, allowed: csr_array, start: csr_array | None = None
-) -> csr_array:
+    product: Any, degrees: np.ndarray, allowed: csr_array, start: np.ndarray | None = None
+) -> np.ndarray:
     r"""Return the share of each allowed class in each row, as near rows suggest.
 
     With P0 the even shares and R the similarities divided by the degrees, :math:`0.9\,R P + 0.1\,P_0` takes
@@ -40,19 +40,19 @@ def propagated(
     degrees : ndarray of shape (n_samples,)
     allowed : csr_array of shape (n_samples, n_classes)
         1 for the classes of a row's bag; nothing for a row of which nothing is known.
-    start : csr_array of shape (n_samples, n_classes), optional
+    start : ndarray of shape (n_samples, n_classes), optional
         Shares to begin with, for instance those before the last hint.
 
     Returns
     -------
-    csr_array of shape (n_samples, n_classes)
-        Shares at the places of `allowed`.
+    ndarray of shape (n_samples, n_classes)
+        The shares, those of rows of which nothing is known included.
     """
     known = np.diff(allowed.indptr) > 0
     mask = allowed.toarray() > 0
     mask[~known] = True
     first = even_shares(allowed).toarray()
-    shares = first if start is None or start.shape != first.shape else _scaled(start.toarray() * mask, first)
+    shares = first if start is None or start.shape != first.shape else _scaled(start * mask, first)
     for _ in range(_STEPS):
         step = (1.0 - _STAY) / degrees[:, None] * product(shares) + _STAY * first
         step = _scaled(step * mask, first)
@@ -60,7 +60,12 @@ def propagated(
         shares = step
         if change < _SETTLED:
             break
-    rows = np.repeat(np.arange(len(known)), np.diff(allowed.indptr))
+    return shares
+
+
+def at_places(allowed: csr_array, shares: np.ndarray) -> csr_array:
+    """Return the shares at the places of `allowed` alone."""
+    rows = np.repeat(np.arange(len(shares)), np.diff(allowed.indptr))
     return csr_array((shares[rows, allowed.indices], allowed.indices, allowed.indptr), shape=allowed.shape)
 
 
@@ -87,8 +92,10 @@ def class_profile(
     profile = np.tile(usual, (k, 1))
     for _ in range(n_steps if allowed.nnz else 0):
         counts = np.bincount(cell, weights=shares.data, minlength=k * allowed.shape[1])
-        profile = counts.reshape(k, -1) + _SMOOTH * usual
+        before, profile = profile, counts.reshape(k, -1) + _SMOOTH * usual
         profile /= np.maximum(profile.sum(axis=1, keepdims=True), 1e-300)
+        if np.abs(profile - before).max() < _SETTLED:
+            break
         shares.data[:] = profile.ravel()[cell]
         totals = np.bincount(rows, weights=shares.data, minlength=allowed.shape[0])
         shares.data /= np.maximum(totals, 1e-300)[rows]
