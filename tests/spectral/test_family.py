@@ -185,10 +185,11 @@ def test_new_rows_go_in_blocks(monkeypatch):
 
 
 def test_a_new_row_like_no_other_goes_to_the_largest_cluster():
-    X, _ = blobs(9)
-    X = X[:50]  # the last cluster is smaller
-    model = SpectralLearning(3, affinity="rbf", scale=1.0, random_state=0).fit(np.vstack([X, X[:1]]))
-    assert model.predict([[1e4, 0, 0]])[0] == model.labels_[0]
+    X, y = blobs(9)
+    for largest in range(3):
+        more = np.vstack([X[y == largest], X])
+        model = SpectralLearning(3, affinity="rbf", scale=1.0, random_state=0).fit(more)
+        assert model.predict([[1e4, 0, 0]])[0] == model.labels_[0]
 
 
 @settings(max_examples=20, deadline=None)
@@ -202,7 +203,7 @@ def test_rows_without_hints_are_extended_exactly(seed, cls):
     if cls is BagSpectralClustering:
         bags = Supervision.from_bags(["a", "a", "b", "b", *[None] * 11], {"a": ["x"], "b": ["x", "y"]})
         hints, params = hints | bags, {"variant": ["labelled", "printed", "propagated"][seed % 3]}
-    model = cls(4, affinity="precomputed", random_state=0, **params).fit(A, supervision=hints)
+    model = cls(8, affinity="precomputed", random_state=0, **params).fit(A, supervision=hints)
     found = model._last.partition
     useful = found.eigen.values > _base._LEAST_VALUE * found.eigen.values[0]
     extended = model._extended(A[4:], A[4:].sum(axis=1), found)

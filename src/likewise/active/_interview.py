@@ -1,0 +1,398 @@
+"""An interview: questions out, answers in, and everything else derived from the answers."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array
+
+from likewise.active import _file
+from likewise.active._history import Contradiction, Event, standing, supervision_of
+from likewise.active._models import check_model, default_model, demanded, fitted
+from likewise.active._questions import Answer, Key, Question, Reply, keys_of
+from likewise.active._state import State, Strategy, closure_of
+from likewise.active.strategies import default_strategy
+from likewise.base import integer
+from likewise.exceptions import LikewiseError, SupervisionError
+from likewise.supervision import Closure, Supervision
+
+
+class Interview:
+    """Asks about rows, takes the answers, and clusters the rows by them.
+
+    The answers are the only state: hints, model, labels and the next question are derived from them, the rows
+    and the seed. So asking again gives the same question until something is told, and an interview that is
+    saved and loaded goes on where it was. A question whose answer follows from the others is never put.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    model : estimator, optional
+        A clusterer that honours links, unfitted. By default one with `n_clusters` clusters; which one may
+        still change.
+    strategy : Strategy, optional
+        What chooses the questions. The default may still change.
+    n_clusters : int, optional
+        How many clusters there are. By default what the model says, or not known.
+    supervision : Supervision, optional
+        Hints that are known beforehand.
+    seed : int, default=0
+        Makes the interview repeatable. A model whose ``random_state`` is None is given it too.
+    budget : int, optional
+        The most answers that are asked for. By default until nothing is left to ask.
+    discover : bool, default=False
+        The number of clusters is not known; a cluster is opened whenever the answers demand one more than
+        `n_clusters` (2 if that is not given).
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row by all that is known; fitted when it is looked at, if there is news.
+    supervision : Supervision
+        The hints given and the answers, contradictions and all.
+    history : tuple of Event
+        All that happened.
+    contradictions : tuple of Contradiction
+        Answers that cannot all be true. Until one of them is undone the must-links win.
+    n_asked, left : int
+        How many answers count, those of UNSURE among them, and how many the budget has left (None without).
+    finished : bool
+        True if there is nothing more to ask.
+
+    Notes
+    -----
+    Telling an answer costs nothing. The first question after it costs the closure, linear in rows and answers,
+    what the strategy costs, and a fit if the strategy looks at labels.
+
+    Examples
+    --------
+    >>> from likewise.active import Answer, Interview, RandomPairs
+    >>> X = [[0.0], [0.1], [5.0], [5.1]]
+    >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs(), seed=7)
+    >>> question = interview.ask()
+    >>> question == interview.ask()                        # until it is told
+    True
+    >>> apart = (question.rows[0] < 2) != (question.rows[1] < 2)
+    >>> reply = interview.tell(question, Answer.DIFFERENT if apart else Answer.SAME, annotator="Ann")
+    >>> interview.ask().key == question.key, interview.n_asked, len(interview.history)
+    (False, 1, 1)
+    >>> undone = interview.undo()
+    >>> interview.ask() == question, interview.n_asked, len(interview.history)
+    (True, 0, 2)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        model: Any = None,
+        strategy: Strategy | None = None,
+        n_clusters: int | None = None,
+        supervision: Supervision | None = None,
+        seed: int = 0,
+        budget: int | None = None,
+        discover: bool = False,
+    ) -> None:
+        self.X: npt.NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
+        self.seed = int(_whole("seed", seed, low=0))
+        self.budget = budget if budget is None else int(_whole("budget", budget, low=0))
+        if not isinstance(discover, bool | np.bool_):
+            raise ValueError(f"Interview: discover must be True or False, got {discover!r}.")
+        self.discover = bool(discover)
+        self.given = self._checked_hints(supervision)
+        if n_clusters is None and model is not None and hasattr(model, "get_params"):
+            n_clusters = model.get_params().get("n_clusters")
+        if n_clusters is None and discover:
+            n_clusters = 2
+        self.n_clusters = None if n_clusters is None else self._checked_n_clusters(n_clusters)
+        self.strategy = default_strategy(self.n_clusters) if strategy is None else _checked(strategy)
+        self.default_model = model is None
+        if model is None and self.n_clusters is not None:
+            model = default_model(self.n_clusters)
+        self.model = None if model is None else check_model(model, self.strategy)
+        if self.model is None and self.strategy.needs:
+            raise ValueError(
+                f"Interview: the strategy {self.strategy.name!r} needs a model. Pass n_clusters, or model, or "
+                "discover=True if the number of clusters is not known."
+            )
+        self._history: list[Event] = []
+        self._cache: dict[Any, Any] = {}
+        self._known: tuple[int, Supervision, Closure] | None = None  # for so many events
+        self._fit: tuple[Supervision, Any, npt.NDArray[Any]] | None = None  # for these hints
+        self._last: tuple[tuple[Any, ...], list[Question]] | None = None
+
+    def __repr__(self) -> str:
+        left = "" if self.left is None else f", {self.left} left"
+        return f"Interview({self.n_samples} rows, strategy {self.strategy.name!r}: {self.n_asked} told{left})"
+
+    # ------------------------------------------------------------------ asking and telling
+
+    @overload
+    def ask(self, n: None = None, exclude: Iterable[Question] = ()) -> Question | None: ...
+
+    @overload
+    def ask(self, n: int, exclude: Iterable[Question] = ()) -> list[Question]: ...
+
+    def ask(self, n: int | None = None, exclude: Iterable[Question] = ()) -> Question | list[Question] | None:
+        """Return the next question, or None if there is nothing more to ask; or a list of up to `n`.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many different questions are wanted, for several people or a page of them. Without it the one
+            question comes by itself.
+        exclude : iterable of Question
+            Questions that others are thinking about. They are not chosen and count against the budget.
+        """
+        pending = keys_of(exclude)
+        wanted = 1 if n is None else int(_whole("n", n, low=1))
+        if self.left is not None:
+            wanted = min(wanted, self.left - len(pending - self._told_keys()))
+        key = (len(self._history), wanted, pending, self.strategy)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._chosen(wanted, pending) if wanted > 0 else [])
+        questions = list(self._last[1])
+        if n is not None:
+            return questions
+        return questions[0] if questions else None
+
+    def tell(
+        self,
+        question: Question,
+        answer: Answer | str,
+        *,
+        annotator: str | None = None,
+        time: str | datetime.datetime | None = None,
+        seconds: float | None = None,
+    ) -> Reply:
+        """Take the answer to a question, which need not be the one asked last, nor have been asked at all.
+
+        Parameters
+        ----------
+        question : Question
+            What is answered.
+        answer : Answer or its word
+            SAME, DIFFERENT or UNSURE to a pair; AB, AC, BC, NEITHER or UNSURE to a triplet.
+        annotator : str, optional
+            Who says so.
+        time : str (ISO 8601) or datetime, optional
+            When.
+        seconds : float, optional
+            How long it took to answer.
+        """
+        self._check_question(question)
+        reply = Reply(question, question.fitting(answer), annotator, time, seconds)  # type: ignore[arg-type]
+        self._history.append(Event("answer", question, reply))
+        return reply
+
+    def skip(self, question: Question) -> None:
+        """Leave a question out: it is not asked again, says nothing and costs nothing of the budget."""
+        self._check_question(question)
+        self._history.append(Event("skip", question))
+
+    def undo(self, question: Question | None = None) -> Event:
+        """Take back the last answer or skip, or the last that concerns `question`; return what no longer counts.
+
+        The history keeps both the event and its undoing.
+        """
+        wanted = None if question is None else question.key
+        for at in reversed(standing(self._history)):
+            event = self._history[at]
+            if wanted is None or event.question.key == wanted:
+                self._history.append(Event("undo", event.question, undoes=at))
+                return event
+        which = "" if question is None else f" about rows {', '.join(map(str, question.rows))}"
+        raise SupervisionError(f"there is no answer{which} to undo.")
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return len(self.X)
+
+    @property
+    def history(self) -> tuple[Event, ...]:
+        """All that happened: answers, skips and undoings, in order."""
+        return tuple(self._history)
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """The answers that count: those that were not undone."""
+        events = [self._history[at] for at in standing(self._history)]
+        return tuple(event.reply for event in events if event.reply is not None)
+
+    @property
+    def n_asked(self) -> int:
+        """How many answers count, UNSURE among them."""
+        return len(self.replies)
+
+    @property
+    def left(self) -> int | None:
+        """How many answers the budget has left; None without a budget."""
+        return None if self.budget is None else max(self.budget - self.n_asked, 0)
+
+    @property
+    def finished(self) -> bool:
+        """True if there is nothing more to ask: the budget is spent, or the strategy has no question."""
+        return self.ask() is None
+
+    @property
+    def supervision(self) -> Supervision:
+        """The hints that were given and the answers, contradictions and all."""
+        return self._knowledge()[0]
+
+    @property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """What was said to be apart and is joined by other answers, with the chain that joins it."""
+        closure = self._knowledge()[1]
+        replies = self.replies
+        found = []
+        for i, j in closure.conflicts.tolist():
+            chain = closure.path(i, j)
+            steps = [{i, j}, *({a, b} for a, b in zip(chain, chain[1:], strict=False))]
+            about = [reply for reply in replies if reply.answer is not Answer.UNSURE]
+            about = [reply for reply in about if any(step <= set(reply.question.rows) for step in steps)]
+            found.append(Contradiction((i, j), chain, tuple(about)))
+        return tuple(found)
+
+    @property
+    def labels_(self) -> npt.NDArray[Any]:
+        """The cluster of each row by all that is known so far."""
+        return self._fitted()[1]
+
+    @property
+    def model_(self) -> Any:
+        """The model fitted to all that is known so far."""
+        return self._fitted()[0]
+
+    def state(self, exclude: Iterable[Question] = ()) -> State:
+        """Return what a strategy is shown now, with the questions of `exclude` as good as asked."""
+        return self._state(keys_of(exclude))
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the interview to a readable JSON file, whole or not at all.
+
+        It holds the history, the hints that were given, the seed, the names of strategy and model, and a
+        fingerprint of the rows, but not the rows.
+        """
+        _file.save(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        X: Any,
+        *,
+        model: Any = None,
+        strategy: Strategy | None = None,
+    ) -> Interview:
+        """Read an interview about the same rows and go on with it: the next question is the same.
+
+        A strategy of likewise and the default model are made anew from the file; a `model` or `strategy`
+        of your own has to be given again. Another one than before may be given.
+        """
+        read = _file.read(path)
+        return read.interview(cls, X, model=model, strategy=strategy)
+
+    # ------------------------------------------------------------------ deriving
+
+    def _knowledge(self) -> tuple[Supervision, Closure]:
+        if self._known is None or self._known[0] != len(self._history):
+            hints = self.given | supervision_of(self.replies, self.n_samples)
+            self._known = (len(self._history), hints, closure_of(hints))
+        return self._known[1:]
+
+    def _fitted(self) -> tuple[Any, npt.NDArray[Any]]:
+        if self.model is None:
+            raise ValueError("Interview: there is no model to label the rows. Pass n_clusters, or model.")
+        hints, closure = self._knowledge()
+        if self._fit is None or self._fit[0] != hints:
+            k = self.n_clusters
+            if self.discover:
+                k = min(max(k or 2, demanded(closure)), self.n_samples)
+            self._fit = (hints, *fitted(self.model, self.X, hints, k, self.seed))
+        return self._fit[1:]
+
+    def _state(self, pending: frozenset[Any]) -> State:
+        hints, closure = self._knowledge()
+        model, labels = self._fitted() if self.strategy.needs else (None, None)
+        return State(
+            X=self.X,
+            supervision=hints,
+            closure=closure,
+            n_clusters=None if self.discover else self.n_clusters,
+            model=model,
+            labels=labels,
+            asked=pending | self._told_keys(),
+            seed=self.seed,
+            cache=self._cache,
+            n_answers=self.n_asked,
+        )
+
+    def _told_keys(self) -> frozenset[Key]:
+        return frozenset(self._history[at].question.key for at in standing(self._history))
+
+    def _chosen(self, n: int, pending: frozenset[Any]) -> list[Question]:
+        state = self._state(pending)
+        questions = self.strategy.choose(state, n)
+        wrong = [question for question in questions if not state.can_ask(question)]
+        if wrong or len(keys_of(questions)) < len(questions) or len(questions) > n:
+            raise LikewiseError(
+                f"the strategy {self.strategy.name!r} chose {wrong or questions} where at most {n} different "
+                "questions that can be asked were wanted. This is an error of the strategy."
+            )
+        return questions
+
+    # ------------------------------------------------------------------ checks
+
+    def _check_question(self, question: Any) -> None:
+        if not isinstance(question, Question):
+            raise SupervisionError(f"wanted a Question, such as ask() gives, got {question!r}.")
+        if max(question.rows) >= self.n_samples:
+            raise SupervisionError(
+                f"the question names row {max(question.rows)}, but the rows are numbered 0 to "
+                f"{self.n_samples - 1}. Is it a question of another interview?"
+            )
+
+    def _checked_hints(self, supervision: Any) -> Supervision:
+        if supervision is None:
+            return Supervision.none(self.n_samples)
+        if not isinstance(supervision, Supervision) or supervision.n_samples != self.n_samples:
+            raise SupervisionError(
+                f"Interview: supervision must be hints for the {self.n_samples} rows, got {supervision!r}."
+            )
+        return supervision
+
+    def _checked_n_clusters(self, n_clusters: Any) -> int:
+        k = int(_whole("n_clusters", n_clusters, low=2))
+        if k > self.n_samples:
+            raise ValueError(
+                f"Interview: n_clusters={k}, but there are only {self.n_samples} rows. Ask for fewer clusters."
+            )
+        return k
+
+
+def _whole(name: str, value: Any, *, low: int) -> Any:
+    rule = integer(low)
+    if not rule.holds(value):
+        raise ValueError(f"Interview: {name} must be {rule.wanted}, got {value!r}.")
+    return value
+
+
+def _checked(strategy: Any) -> Strategy:
+    if isinstance(strategy, type) or not all(hasattr(strategy, part) for part in ("name", "needs", "choose")):
+        raise TypeError(
+            f"Interview: strategy must be one such as RandomPairs(), with name, needs and choose; got "
+            f"{strategy!r}."
+        )
+    found: Strategy = strategy
+    return found

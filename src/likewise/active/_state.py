@@ -1,0 +1,178 @@
+"""What is known when a question is chosen: all that a strategy may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from likewise.active._questions import Question
+from likewise.supervision import Closure, Supervision
+
+IntArray = npt.NDArray[np.int64]
+Known = Literal["must", "cannot", "unknown"]
+
+# Bags stay out: what disjoint label sets imply may be a million pairs, and no strategy asks of bags.
+_LINKED_KINDS = ("links", "triplets", "labels")
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The rows, the answers so far and the model fitted to them. A strategy is a function of it.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+    supervision : Supervision
+        The hints that were given and the answers so far, contradictions and all.
+    closure : Closure
+        What follows from them: components and cannot edges, cannot-links that contradict must-links left out.
+    n_clusters : int or None
+        How many clusters there are, None if that is not known.
+    model : estimator or None
+        The model fitted to what is known, None if the strategy needs none.
+    labels : ndarray of shape (n_samples,) or None
+        The cluster of each row by the model.
+    asked : frozenset
+        The keys of the questions that must not be chosen: answered, unsure, skipped, or put to somebody else.
+    seed : int
+        The seed of the interview.
+    cache : dict
+        A place for what is costly to derive, such as a graph of neighbours. It outlives the state, so a key
+        must name all that the value was derived from beyond X. An empty one changes nothing but the time.
+    n_answers : int
+        How many answers there are so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import Supervision
+    >>> from likewise.active import Question, State
+    >>> hints = Supervision.from_links(5, must=[(0, 3)], cannot=[(3, 1)])
+    >>> state = State.of(np.zeros((5, 2)), hints)
+    >>> state.knows(0, 1), state.knows(0, 2), [rows.tolist() for rows in state.neighbourhoods()]
+    ('cannot', 'unknown', [[0, 3], [1]])
+    >>> state.can_ask(Question.pair(0, 1)), state.can_ask(Question.pair(1, 2))
+    (False, True)
+    """
+
+    X: npt.NDArray[Any]
+    supervision: Supervision
+    closure: Closure
+    n_clusters: int | None = None
+    model: Any = None
+    labels: npt.NDArray[Any] | None = None
+    asked: frozenset[Hashable] = frozenset()
+    seed: int = 0
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    n_answers: int = 0
+
+    @classmethod
+    def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> State:
+        """Make a state from rows and hints; the closure is derived here."""
+        hints = Supervision.none(len(X)) if supervision is None else supervision
+        return cls(X=X, supervision=hints, closure=closure_of(hints), **more)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return len(self.X)
+
+    def knows(self, i: int, j: int) -> Known:
+        """Tell whether rows i and j are known to belong together or apart, by what was said or follows."""
+        found = int(self.relations(i, j))
+        return "must" if found > 0 else "cannot" if found < 0 else "unknown"
+
+    def relations(self, i: Any, j: Any) -> npt.NDArray[np.int8]:
+        """Tell of many pairs of rows at once: 1 together, -1 apart, 0 not known. Arrays are broadcast."""
+        return self.component_relations(self.closure.component[i], self.closure.component[j])
+
+    def component_relations(self, c: Any, d: Any) -> npt.NDArray[np.int8]:
+        """Do as :meth:`relations` does, for components of the closure."""
+        c, d = np.broadcast_arrays(np.asarray(c), np.asarray(d))
+        known = np.zeros(c.shape, dtype=np.int8)
+        known[_among(np.minimum(c, d) * self.closure.n_components + np.maximum(c, d), self._cannot_keys)] = -1
+        if len(self.closure.cannot_groups):
+            member = self._memberships
+            both = member[c.reshape(-1)].multiply(member[d.reshape(-1)]).sum(axis=1)
+            known[np.asarray(both).reshape(c.shape) > 0] = -1
+        known[c == d] = 1
+        return known
+
+    @cached_property
+    def _cannot_keys(self) -> IntArray:
+        low, high = self.closure.cannot.T
+        keys: IntArray = np.sort(low * self.closure.n_components + high)
+        return keys
+
+    @cached_property
+    def _memberships(self) -> csr_array:
+        """Which component (row) is in which group of components that are all apart (column)."""
+        groups = self.closure.cannot_groups
+        entries = (np.ones(len(groups.members)), (groups.members, groups.group_of))
+        return csr_array(entries, shape=(self.closure.n_components, len(groups)))
+
+    def neighbourhoods(self) -> list[IntArray]:
+        """Return the rows that some link names, grouped by what is known to belong together, ascending.
+
+        A row that was only ever told apart from others is a neighbourhood of one. Two neighbourhoods need not
+        be known to be apart: :meth:`knows` tells.
+        """
+        links = self.closure.links
+        rows = np.unique(links.rows)
+        component = self.closure.component[rows]
+        order = np.argsort(component, kind="stable")
+        cuts = np.flatnonzero(np.diff(component[order])) + 1
+        return [part for part in np.split(rows[order], cuts) if len(part)]
+
+    def rng(self) -> np.random.Generator:
+        """Return a generator made from the seed and the number of answers: asking again draws the same."""
+        return np.random.default_rng([self.seed, self.n_answers])
+
+    def can_ask(self, question: Question) -> bool:
+        """Tell whether a question may be put: nobody was asked it, and its answer does not follow."""
+        if question.key in self.asked:
+            return False
+        rows = question.rows
+        if question.kind == "pair":
+            return self.knows(*rows) == "unknown"
+        # Two known relations of three leave two answers open, but for two must-links, which make the third.
+        return any(self.knows(rows[a], rows[b]) == "unknown" for a, b in ((0, 1), (0, 2), (1, 2)))
+
+
+def closure_of(hints: Supervision) -> Closure:
+    """Return what follows from links, triplets and labels; the must-links win over contradictions."""
+    return hints.only(*_LINKED_KINDS).to_links().closure(on_conflict="drop")
+
+
+def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
+    """Tell which values stand in an ordered array."""
+    if not len(ordered):
+        return np.zeros(np.shape(values), dtype=bool)
+    at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    found: npt.NDArray[np.bool_] = ordered[at] == values
+    return found
+
+
+class Strategy(Protocol):
+    """What chooses questions: a small frozen dataclass that keeps nothing of what it saw.
+
+    ``needs`` says what it looks at beyond rows and answers: "labels" and "proba" want a fitted model.
+    """
+
+    @property
+    def name(self) -> str:
+        """How the strategy is called in files and tables."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Any of "labels" and "proba"."""
+
+    def choose(self, state: State, n: int) -> list[Question]:
+        """Return at most n distinct questions that can be asked; fewer if there are no more."""

@@ -1,0 +1,257 @@
+"""From rows to pairs: which rows are placed in which group by the answers, and how to place one more.
+
+Several strategies choose a row and want to know its group. People can only be asked about pairs, so the row is
+put beside the nearest row of each group, nearest group first, until one is the same (Basu, Banerjee & Mooney
+2004, *Consolidate*; Xiong, Johnson & Corso, sect. 2.3). What was asked so far, and which row is in the middle of
+being placed, is read off the closure of the answers each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+from likewise.active._questions import Question
+from likewise.active._state import State
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where the answers put the rows.
+
+    Attributes
+    ----------
+    group : ndarray of shape (n_samples,)
+        The group of each row, -1 for a row that is not placed.
+    members : tuple of ndarray
+        The rows of each group, ascending. Any two groups are known to be apart.
+    begun : tuple of int
+        Rows that somebody told apart from some groups but not from all, those nearest to an end first.
+    unresolved : frozenset of (component, group)
+        What was asked without a result: unsure, skipped, or still with somebody.
+    """
+
+    group: IntArray
+    members: tuple[IntArray, ...]
+    begun: tuple[int, ...] = ()
+    unresolved: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return len(self.members)
+
+    @property
+    def placed(self) -> IntArray:
+        """The rows that are in a group, ascending."""
+        return np.flatnonzero(self.group >= 0)
+
+    @property
+    def unplaced(self) -> IntArray:
+        """The rows that are in no group, ascending."""
+        return np.flatnonzero(self.group < 0)
+
+    @classmethod
+    def of(cls, state: State) -> Places:
+        """Read the groups off the closure of the answers.
+
+        Groups are components of must-links that are all known to be apart: a clique of the cannot edges, found
+        greedily, large components first, then those told apart from many. Where the answers came from placing
+        one row after another this gives back the groups, since a row that is not done lacks an edge to some.
+        With K clusters known and K groups, a row that is apart from K - 1 is in the last: nobody needs to say.
+        If no row is named by any link, one drawn at random is the first group.
+        """
+        component = state.closure.component
+        told = np.unique(component[state.closure.links.rows])
+        if not len(told):
+            return cls._of_one(state)
+        clique = _clique(state, told)
+        rest = np.setdiff1d(told, clique)
+        apart = state.component_relations(rest[:, None], clique[None, :]) < 0
+        group_of = np.full(state.closure.n_components, -1, dtype=np.int64)
+        group_of[clique] = np.arange(len(clique))
+        if state.n_clusters == len(clique) >= 2:
+            implied = apart.sum(axis=1) == len(clique) - 1
+            group_of[rest[implied]] = np.argmin(apart[implied], axis=1)
+        group = group_of[component]
+        known, unknown = _asked_pairs(state)
+        return cls(
+            group=group,
+            members=tuple(np.flatnonzero(group == g) for g in range(len(clique))),
+            begun=_begun(known, group, component, dict(zip(rest.tolist(), apart.sum(axis=1), strict=True))),
+            unresolved=_unresolved(unknown, group, component),
+        )
+
+    @classmethod
+    def _of_one(cls, state: State) -> Places:
+        first = int(state.rng().integers(state.n_samples))
+        group = np.full(state.n_samples, -1, dtype=np.int64)
+        group[first] = 0
+        _, unknown = _asked_pairs(state)
+        members = (np.array([first], dtype=np.int64),)
+        return cls(group, members, (), _unresolved(unknown, group, state.closure.component))
+
+
+def _clique(state: State, told: IntArray) -> IntArray:
+    """Return components that are all apart from one another, no other of `told` apart from them all."""
+    closure = state.closure
+    edges = np.bincount(closure.cannot.ravel(), minlength=closure.n_components)
+    groups = closure.cannot_groups
+    np.add.at(edges, groups.members, np.diff(groups.indptr)[groups.group_of] - 1)
+    ordered = told[np.lexsort((told, -edges[told], -closure.sizes[told]))]
+    chosen = []
+    while len(ordered):
+        chosen.append(ordered[0])
+        ordered = ordered[state.component_relations(ordered, ordered[0]) < 0]
+    return np.sort(np.array(chosen, dtype=np.int64))
+
+
+def _asked_pairs(state: State) -> tuple[IntArray, IntArray]:
+    """Return the pairs that were asked: those whose rows are now known to be apart, and those with no result."""
+    keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
+    pairs = np.array(sorted(keys), dtype=np.int64).reshape(-1, 2)
+    relation = state.relations(pairs[:, 0], pairs[:, 1])
+    return pairs[relation < 0], pairs[relation == 0]
+
+
+def _begun(
+    pairs: IntArray, group: IntArray, component: IntArray, n_apart: dict[int, int]
+) -> tuple[int, ...]:
+    """Return a row of each component that was asked about and is not placed, most groups ruled out first.
+
+    Only what was asked in the interview counts. Hints that were given beforehand may leave any number of rows
+    half told, and to finish all of those first would keep a strategy from its own choice.
+    """
+    rows: dict[int, int] = {}
+    for i, j in np.concatenate([pairs, pairs[:, ::-1]]).tolist():
+        if group[i] < 0 <= group[j]:
+            rows[int(component[i])] = min(i, rows.get(int(component[i]), i))
+    return tuple(sorted(rows.values(), key=lambda row: (-n_apart[int(component[row])], row)))
+
+
+def _unresolved(pairs: IntArray, group: IntArray, component: IntArray) -> frozenset[tuple[int, int]]:
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    use = both[(group[both[:, 0]] < 0) & (group[both[:, 1]] >= 0)]
+    return frozenset(zip(component[use[:, 0]].tolist(), group[use[:, 1]].tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """How rows are to be placed.
+
+    Attributes
+    ----------
+    rows : ndarray
+        All rows that are not placed, the one to place first in front.
+    because : callable
+        Takes a row and returns the end of the sentence "Row 7 …".
+    scores : ndarray of shape (n_samples,), optional
+        What the strategy thinks of each row.
+    likely : callable, optional
+        Takes a row and returns how likely each group is; the likeliest is asked first. By default the nearest.
+    """
+
+    rows: IntArray
+    because: Callable[[int], str]
+    scores: FloatArray | None = None
+    likely: Callable[[int], FloatArray] | None = None
+
+
+def place(state: State, places: Places, placing: Placing, n: int) -> list[Question]:
+    """Return at most n questions that place rows, rows that were begun first.
+
+    Several questions are about different rows as far as possible, because the answer to one question about a
+    row often answers the next. Rows and groups whose question had no result wait until all others had theirs.
+    """
+    component = state.closure.component
+    rows = np.concatenate([np.array(places.begun, dtype=np.int64), placing.rows])
+    rows = rows[np.sort(np.unique(component[rows], return_index=True)[1])]
+    stuck = {c for c, _ in places.unresolved} - {int(component[row]) for row in places.begun}
+    waits = np.isin(component[rows], np.array(sorted(stuck), dtype=np.int64))
+    ordered = np.concatenate([rows[~waits], rows[waits]]).tolist()
+    asker = _Asker(state, places, placing)
+    firsts = (question for row in ordered for question in islice(asker.fresh(row), 1))
+    others = (question for row in ordered for question in asker.fresh(row))
+    again = (question for row in ordered for question in asker.again(row))
+    found: dict[object, Question] = {}
+    for question in chain(firsts, others, again, asker.among(ordered)):
+        if len(found) >= n:
+            break
+        found.setdefault(question.key, question)
+    return list(found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class _Asker:
+    """Words the questions about one row."""
+
+    state: State
+    places: Places
+    placing: Placing
+
+    def _question(self, row: int, other: int, where: str) -> Question:
+        score = None if self.placing.scores is None else float(self.placing.scores[row])
+        if row in self.places.begun:
+            because = "is told apart from some groups already"
+        else:
+            because = self.placing.because(row)
+        return Question.pair(row, other, score=score, why=f"Row {row} {because}; row {other} {where}.")
+
+    def _groups(self, row: int) -> Iterator[tuple[int, IntArray]]:
+        """Yield the groups that the row may belong to, best first, with their rows, nearest first."""
+        state, members = self.state, self.places.members
+        firsts = np.array([rows[0] for rows in members], dtype=np.int64)
+        known = self._apart(row, firsts)
+        away = {g: cdist(state.X[[row]], state.X[members[g]])[0] for g in np.flatnonzero(~known).tolist()}
+        if self.placing.likely is None:
+            order = sorted(away, key=lambda g: float(away[g].min()))
+        else:
+            likely = self.placing.likely(row)
+            order = sorted(away, key=lambda g: (-float(likely[g]), float(away[g].min())))
+        for g in order:
+            yield g, members[g][np.argsort(away[g], kind="stable")]
+
+    def _apart(self, row: int, firsts: IntArray) -> BoolArray:
+        # A row placed because it is apart from all other groups may stand first in its group, and then says
+        # nothing of the group: ask of the row of the group about which most is known.
+        component, sizes = self.state.closure.component, self.state.closure.sizes
+        heads = [rows[int(np.argmax(sizes[component[rows]]))] for rows in self.places.members]
+        relations = self.state.relations(row, np.array(heads, dtype=np.int64))
+        known: BoolArray = (relations < 0) | (self.state.relations(row, firsts) < 0)
+        return known
+
+    def fresh(self, row: int) -> Iterator[Question]:
+        """Yield a question for each group that the row was not yet compared with."""
+        component = int(self.state.closure.component[row])
+        for g, members in self._groups(row):
+            if (component, g) not in self.places.unresolved:
+                for other in members.tolist():
+                    question = self._question(row, other, "is the nearest of a group it may belong to")
+                    if self.state.can_ask(question):
+                        yield question
+                        break
+
+    def again(self, row: int) -> Iterator[Question]:
+        """Yield all that can be asked of the row and placed ones."""
+        for _, members in self._groups(row):
+            for other in members.tolist():
+                question = self._question(row, other, "is another of a group it may belong to")
+                if self.state.can_ask(question):
+                    yield question
+
+    def among(self, rows: list[int]) -> Iterator[Question]:
+        """Yield what can be asked of rows that are not placed, when nothing else is left."""
+        for at, row in enumerate(rows):
+            for other in rows[at + 1 :]:
+                question = self._question(row, other, "is not placed either")
+                if self.state.can_ask(question):
+                    yield question

@@ -1,0 +1,160 @@
+"""Particles: draws of the weights from their posterior, carried along as answers come in.
+
+Sequential Monte Carlo: particles are weighed by what is new, resampled, and moved by slice sampling
+(Pei 2017, section 4.3.3). Many answers at once come in by degrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp
+
+from likewise.bayesian._network import Network
+from likewise.bayesian._prior import Prior
+
+# An effective number of particles below this share calls for a smaller step and for resampling.
+ENOUGH = 0.5
+# A slice shrinks by half or so each time; a particle that has not found a place by then stays where it is.
+_MAX_SHRINKS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What weights are worth beside their Gaussian prior: the rows' part of the prior, and the answers.
+
+    Attributes
+    ----------
+    prior : Prior
+        The prior of the weights.
+    network : Network
+        The answers.
+    features : ndarray of shape (n_hinted + n_free, n_columns)
+        The columns of the rows that answers name, then of those that the prior looks at.
+    """
+
+    prior: Prior
+    network: Network
+    features: np.ndarray
+
+    def logits(self, W: np.ndarray) -> np.ndarray:
+        """Return the logits of all rows for weights of shape (S, k, n_columns), shape (S, k, n)."""
+        flat = W.reshape(-1, W.shape[2]) @ self.features.T
+        return np.asarray(flat.reshape(*W.shape[:2], -1))
+
+    def value(self, logits: np.ndarray) -> np.ndarray:
+        """Return the log-density beside the Gaussian, shape (S,); the logits are used up."""
+        m = len(self.network.rows)
+        value = np.zeros(len(logits))
+        if m:
+            log_p = log_softmax(logits[:, :, :m].transpose(0, 2, 1), axis=2)
+            value += self.network.log_likelihood(np.ascontiguousarray(log_p))
+        return value + self.prior.of_rows(logits[:, :, m:])
+
+
+def effective_number(log_weight: np.ndarray) -> float:
+    """Return the effective number of particles: 1 / sum of squared weights."""
+    return float(np.exp(2 * logsumexp(log_weight) - logsumexp(2 * log_weight)))
+
+
+def systematic(log_weight: np.ndarray, start: float) -> np.ndarray:
+    """Return which particles go on: each as often as its weight says, but for rounding.
+
+    `start`, from 0 to below 1, is the only draw.
+    """
+    n = len(log_weight)
+    steps = np.cumsum(np.exp(log_weight - logsumexp(log_weight)))
+    steps[-1] = 1.0
+    return np.minimum(np.searchsorted(steps, (start + np.arange(n)) / n, side="right"), n - 1)
+
+
+def next_degree(gain: np.ndarray, degree: float) -> float:
+    """Return how far to go from `degree` towards 1 so that enough particles stay effective."""
+    wanted = ENOUGH * len(gain)
+    if effective_number((1.0 - degree) * gain) >= wanted:
+        return 1.0
+    low, high = 0.0, 1.0 - degree
+    for _ in range(30):
+        middle = (low + high) / 2
+        if effective_number(middle * gain) >= wanted:
+            low = middle
+        else:
+            high = middle
+    return degree + max(low, 1e-6)
+
+
+def slice_moves(
+    W: np.ndarray,
+    value: Callable[[np.ndarray], np.ndarray],
+    logits: Callable[[np.ndarray], np.ndarray],
+    precision: float,
+    n_moves: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Move every particle `n_moves` times; return where they are. The density is left as it is.
+
+    Elliptical slice sampling (Murray, Adams & MacKay 2010): a particle and a draw from the Gaussian span an
+    ellipse on which the Gaussian is constant, and a point of the slice is sought on it, from a whole turn
+    down. Nothing is to be tuned, and logits at an angle are a sum of two that are known.
+    """
+    at = logits(W)
+    now = value(at.copy())
+    for _ in range(n_moves):
+        other = rng.standard_normal(W.shape) / np.sqrt(precision)
+        there = logits(other)
+        level = now + np.log1p(-rng.random(len(W)))
+        angle = rng.random(len(W)) * 2 * np.pi
+        low, high = angle - 2 * np.pi, angle.copy()
+        seek = np.arange(len(W))
+        W, at, now = W.copy(), at.copy(), now.copy()
+        for _ in range(_MAX_SHRINKS):
+            cos, sin = np.cos(angle[seek])[:, None, None], np.sin(angle[seek])[:, None, None]
+            tried = at[seek] * cos + there[seek] * sin
+            found = value(tried.copy())
+            fits = found > level[seek]
+            done = seek[fits]
+            W[done] = W[done] * cos[fits] + other[done] * sin[fits]
+            at[done], now[done] = tried[fits], found[fits]
+            seek = seek[~fits]
+            if not len(seek):
+                break
+            back = angle[seek] < 0
+            low[seek] = np.where(back, angle[seek], low[seek])
+            high[seek] = np.where(back, high[seek], angle[seek])
+            angle[seek] = low[seek] + rng.random(len(seek)) * (high[seek] - low[seek])
+    return W
+
+
+def carry(
+    W: np.ndarray, old: Target | None, new: Target, n_moves: int, rng: np.random.Generator
+) -> tuple[np.ndarray, int]:
+    """Carry particles from the posterior of `old` to that of `new`; return them and the number of steps.
+
+    None is the Gaussian alone. Each step goes as far as keeps half of the particles effective, then
+    resamples and moves them. `old` and `new` must have the same features in the same order.
+    """
+    before = old.value if old is not None else _nothing
+    degree, n_steps = 0.0, 0
+    while degree < 1.0:
+        logits = new.logits(W)
+        gain = new.value(logits.copy()) - before(logits)
+        further = next_degree(gain, degree)
+        log_weight = (further - degree) * gain
+        W = W[systematic(log_weight, rng.random())]
+        degree = further
+
+        def value(logits: np.ndarray, degree: float = degree) -> np.ndarray:
+            if degree == 1.0:
+                return new.value(logits)
+            part = (1.0 - degree) * before(logits.copy()) if old is not None else 0.0
+            return np.asarray(degree * new.value(logits) + part)
+
+        W = slice_moves(W, value, new.logits, new.prior.precision, n_moves, rng)
+        n_steps += 1
+    return W, n_steps
+
+
+def _nothing(logits: np.ndarray) -> np.ndarray:
+    return np.zeros(len(logits))

@@ -1,0 +1,47 @@
+"""The prior of the weights that looks at the rows: clear clusters of like size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Prior:
+    """log P(W | X) = -lambda/2 |W|^2 - tau mean_i H(p_i) + balance H(mean_i p_i), eq. (4.3) and the balance."""
+
+    precision: float
+    tau: float
+    balance: float
+
+    def of_rows(self, logits: np.ndarray) -> np.ndarray:
+        """Return the part that depends on rows, (S,), for logits of shape (S, k, n); these are used up."""
+        if not logits.shape[2] or not (self.tau or self.balance):
+            return np.zeros(len(logits))
+        logits -= logits.max(axis=1, keepdims=True)
+        p = np.exp(logits)
+        mass = p.sum(axis=1)
+        p /= mass[:, None]
+        # H(p) = log of the mass - sum of p times logit
+        entropy = np.log(mass).mean(axis=1) - np.einsum("skn,skn->s", p, logits) / logits.shape[2]
+        value = -self.tau * entropy
+        if self.balance:
+            mean = p.mean(axis=2)
+            value -= self.balance * (mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
+        return np.asarray(value)
+
+    def gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the part that depends on rows of one model, and its gradient by the logits, (n, k)."""
+        p, n = np.exp(log_p), len(log_p)
+        mean = p.mean(axis=0)
+        log_mean = np.log(np.maximum(mean, _TINY))
+        plogp = p * log_p
+        value = self.tau * plogp.sum() / n - self.balance * float(mean @ log_mean)
+        # By p the derivative is t = tau log p - balance log mean, up to what is the same for all clusters;
+        # by the logits it is p (t - <p, t>). The sign of tau's part is plus, unlike below the printed (4.13).
+        t = self.tau * log_p - self.balance * log_mean
+        gradient = p * (t - (p * t).sum(axis=1, keepdims=True)) / n
+        return float(value), gradient
