@@ -172,13 +172,14 @@ def test_names_of_classes_and_bags_and_the_order_of_rows_do_not_matter(seed, var
     assert_allclose(one.eigenvalues_, turned.eigenvalues_, rtol=rtol)
 
 
-def test_links_that_bags_imply_are_read_when_asked():
+def test_as_links_says_triplets_with_links_and_keeps_bags():
     X, _, hints = birds(2)
-    by_links = BagSpectralClustering(4, as_links=True, n_neighbors=None, random_state=0)
-    other = SpectralLearning(4, as_links=True, n_neighbors=None, random_state=0)
-    by_links.fit(X, supervision=hints)
-    other.fit(X, supervision=hints)
-    assert_allclose(by_links.eigenvalues_, other.eigenvalues_, rtol=1e-6)
+    triplets = Supervision.from_triplets(len(X), [(0, 1, 2)], "AB")
+    asked = BagSpectralClustering(4, as_links=True, random_state=0).fit(X, supervision=hints | triplets)
+    plain = BagSpectralClustering(4, random_state=0).fit(X, supervision=hints | triplets.to_links())
+    assert_array_equal(asked.labels_, plain.labels_)
+    assert asked.bag_names_ == hints.bags.names
+    assert set(asked.class_of_cluster_) <= set(asked.classes_)
 
 
 # ---------------------------------------------------------------------- what a fit tells

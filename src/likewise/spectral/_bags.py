@@ -209,6 +209,9 @@ class BagSpectralClustering(SpectralFamily):
         # Fewer clusters than classes are of use where bags rather than rows are labelled.
         super()._check_n_clusters(n_clusters, n_samples, hints.only("links"))
 
+    def _said_as_links(self, hints: Supervision) -> Supervision:
+        return hints.only("bags", "labels", "links") | hints.only("triplets").to_links()
+
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         closure = self._soft_closure(hints.only("links"), "Here the must-links win.")
         linked = Linked.of(graph, closure)
@@ -226,7 +229,7 @@ class BagSpectralClustering(SpectralFamily):
         if self._unit() == "spectrum" and plain is None:
             plain = self._plain(graph, rng)
         cut = self._propagates if self.cut_disjoint == "auto" else self.cut_disjoint
-        weights = Apart(None, told.sets).cut(linked.weights) if cut else linked.weights
+        weights = Apart(closure, told.sets).cut(linked.weights) if cut else linked.weights
         if not self._propagates:
             terms = self._published(told, linked, plain)
             return _with_bags(self._part(_matrix(linked, weights, terms), graph, rng, last), told, plain)

@@ -67,6 +67,7 @@ class Last:
 
     key: bytes
     graph: Graph
+    recipe: Recipe
     partition: Partition | None = None
 
 
@@ -76,7 +77,7 @@ _COMMON = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="l
         all. "neighbors": 1 if each is a near neighbour of the other, 1/2 if one is. "precomputed": X says it.
     n_neighbors : int, None or "auto", default="auto"
         Similarities are kept for so many nearest neighbours of each row and are 0 elsewhere; None keeps
-        all pairs. "auto": all pairs up to 4,000 rows, then 30 neighbours.
+        all pairs. "auto": all pairs up to 4,000 rows, then 30 neighbours. Of no use for "precomputed".
     scale : "median", "mean" or float, default="median"
         The scale of "rbf": the median or mean distance (among neighbours, where only these are kept).
     neighbor_search : {"auto", "exact", "approximate"}, default="auto"
@@ -238,7 +239,7 @@ class SpectralFamily(HintedClusterer):
         progress.step()
         progress.end()
 
-        self._last = Last(last.key, last.graph, found)
+        self._last = Last(last.key, last.graph, last.recipe, found)
         self._X = None if self.affinity == "precomputed" else X
         self.labels_ = found.labels.astype(np.int32)
         self.embedding_ = found.rows
@@ -318,20 +319,23 @@ class SpectralFamily(HintedClusterer):
 
     def _graph_of(self, X: Any, seed: int) -> Last:
         """Return the graph, that of the last fit if it was on the same rows and may be used again."""
+        recipe = self._recipe()
         if not self.warm_start:
-            return Last(b"", self._new_graph(X, seed))
-        key = _fingerprint(X, self._recipe())
+            return Last(b"", self._new_graph(X, recipe, seed), recipe)
+        key = _fingerprint(X, recipe)
         last: Last | None = getattr(self, "_last", None)
-        return last if last is not None and last.key == key else Last(key, self._new_graph(X, seed))
+        if last is not None and last.key == key:
+            return last
+        return Last(key, self._new_graph(X, recipe, seed), recipe)
 
-    def _new_graph(self, X: Any, seed: int) -> Graph:
-        if self.affinity == "precomputed":
+    def _new_graph(self, X: Any, recipe: Recipe, seed: int) -> Graph:
+        if recipe.affinity == "precomputed":
             self._check_symmetric(X)
             graph = given_graph(X)
         elif len(X) < 2:
             graph = Graph.of(np.zeros((1, 1)))
         else:
-            graph = build_graph(X, self._recipe(), random_state=seed)
+            graph = build_graph(X, recipe, random_state=seed)
         self._tell_parts(graph)
         return graph
 
@@ -415,7 +419,7 @@ class SpectralFamily(HintedClusterer):
         X = self._check_X(X, reset=False)
         if self._X is None:
             return self._predicted(X)
-        graph, recipe = self._last.graph, self._recipe()
+        graph, recipe = self._last.graph, self._last.recipe
         # A graph of all pairs has as many numbers for each new row as there are rows, so they go in blocks.
         whole = recipe.neighbors_for(graph.n_samples) is not None
         blocks = gen_batches(len(X), len(X) if whole else max(_BLOCK // graph.n_samples, 1))
@@ -434,10 +438,9 @@ class SpectralFamily(HintedClusterer):
     def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         """Return the clusters of new rows from how alike they are to those of the fit."""
         rows = self._placed(self._extended(alike, degrees, found) * found.stretch, degrees)
-        far = euclidean_distances(
-            rows, cluster_means(found.rows, found.labels, self.n_clusters), squared=True
-        )
-        far[:, np.bincount(found.labels, minlength=self.n_clusters) == 0] = np.inf
+        sizes = np.bincount(found.labels)
+        far = euclidean_distances(rows, cluster_means(found.rows, found.labels, len(sizes)), squared=True)
+        far[:, sizes == 0] = np.inf
         nearest: np.ndarray = far.argmin(axis=1)
         return nearest
 

@@ -81,4 +81,4 @@ def profile_of(told: ToldBags, labels: np.ndarray, k: int, names: np.ndarray) ->
     start.data[:] = np.where(own, 1.0, 0.1 * start.data)
     totals = np.bincount(rows, weights=start.data, minlength=start.shape[0])
     start.data /= totals[rows]
-    return class_profile(labels, told.allowed, k, start)[0]
+    return class_profile(labels, told.allowed, k, start)

@@ -77,12 +77,12 @@ def _scaled(shares: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 def class_profile(
     labels: np.ndarray, allowed: csr_array, k: int, start: csr_array | None = None, n_steps: int = 30
-) -> tuple[np.ndarray, csr_array]:
-    """Return the share of each class in each cluster, and of each allowed class in each row.
+) -> np.ndarray:
+    """Return the share of each class in each cluster, shape (k, n_classes).
 
     The likeliest profiles if a row of cluster k is of class c with probability ``profile[k, c]`` and all that
     is known of it is that its bag holds the class, found by expectation maximisation from the shares in
-    `start`, or from even ones. The second result has the shares of the rows that follow from the profiles.
+    `start`, or from even ones.
     """
     shares = even_shares(allowed) if start is None else csr_array(start, copy=True)
     rows = np.repeat(np.arange(allowed.shape[0]), np.diff(allowed.indptr))
@@ -99,4 +99,4 @@ def class_profile(
         shares.data[:] = profile.ravel()[cell]
         totals = np.bincount(rows, weights=shares.data, minlength=allowed.shape[0])
         shares.data /= np.maximum(totals, 1e-300)[rows]
-    return profile, shares
+    return profile

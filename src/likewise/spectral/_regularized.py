@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from likewise.base import Rule, choice, real, warn_caller
 from likewise.exceptions import UnsupportedSupervisionError
@@ -119,7 +119,9 @@ class RegularizedSpectralClustering(SpectralFamily):
         links = csr_array((self.beta * hints.must_weights, (i, j)), shape=(n, n))
         links = links + links.T
         diagonal = -np.asarray(links.sum(axis=1)).ravel()
-        weights = graph.weights + links if len(i) else graph.weights
+        weights = graph.weights
+        if len(i):
+            weights = csr_array(weights + links) if issparse(weights) else weights + links.toarray()
         terms = []
         if len(groups):
             # The Laplacian of a complete graph of m rows is m I - 11', of weight w for each pair.
@@ -129,9 +131,4 @@ class RegularizedSpectralClustering(SpectralFamily):
             )
             terms.append(LowRank(ones, self.beta * groups.weights))
             diagonal -= ones @ (self.beta * groups.weights * sizes)
-        return SpectralOperator(_as_given(weights), graph.degrees**-0.5, terms, diagonal)
-
-
-def _as_given(weights: Any) -> Any:
-    """Return the sum of a dense graph and sparse links as an array, and of sparse ones as csr."""
-    return np.asarray(weights) if isinstance(weights, np.ndarray | np.matrix) else csr_array(weights)
+        return SpectralOperator(weights, graph.degrees**-0.5, terms, diagonal)
