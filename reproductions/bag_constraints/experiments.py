@@ -249,10 +249,10 @@ def fit_scores(
     if method.uses == "links":
         hints = told_links(hints, k, problem.n_classes)
     model = method.make(k, seeds[0], share, **options or {})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(problem.X, supervision=hints)
-    settled = not any(issubclass(each.category, ConvergenceWarning) for each in caught)
+    settled = fitted(model, problem.X, hints)
+    if not settled:
+        # The eigenvalues of the additive form crowd at 1, and then the whole matrix has to be decomposed.
+        settled = fitted(model.set_params(eigen_solver="dense"), problem.X, hints)
     found = [model.labels_]
     found += [
         KMeans(k, n_init=model.n_init, random_state=seed).fit_predict(model.embedding_) for seed in seeds[1:]
@@ -260,6 +260,14 @@ def fit_scores(
     return np.array(
         [[*(float(score(problem.y, each)) for score in MEASURES.values()), settled] for each in found]
     )
+
+
+def fitted(model: Any, X: np.ndarray, hints: Supervision | None) -> bool:
+    """Fit the model and return whether it settled."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, supervision=hints)
+    return not any(issubclass(each.category, ConvergenceWarning) for each in caught)
 
 
 def groups_of(seeds: tuple[int, ...], share: float, key: str) -> list[tuple[int, ...]]:

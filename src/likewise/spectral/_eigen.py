@@ -27,6 +27,7 @@ SOLVERS = ("auto", "dense", "arpack", "inverse", "lobpcg")
 
 # Up to here the whole matrix is decomposed, which takes some milliseconds and misses nothing.
 _SMALL = 300
+_LARGE = 6_000  # beyond this the whole matrix is not decomposed unless asked for
 # A graph whose widest breadth-first level holds w rows is thin if w^2 is at most this many times n. Surfaces
 # have 2 to 20, solids and clouds of four or more dimensions 60 and more; a thin one is factored with little
 # fill (7 times its entries at 100,000 rows), and it is there that eigenvalues crowd and Lanczos is slow.
@@ -93,7 +94,8 @@ def leading_eigenvectors(
     copy of a repeated eigenvalue, as disconnected graphs have, and vectors of an earlier operator may all be
     orthogonal to a new leading one.
 
-    - "dense": the whole matrix, O(N^3). Chosen for small N and where `k` is a large part of N.
+    - "dense": the whole matrix, O(N^3). Chosen for small N, where `k` is a large part of N, and up to 6,000
+      rows where the others do not arrive.
     - "arpack": implicitly restarted Lanczos on a Chebyshev polynomial of the operator, which spares
       orthogonalisations; products only.
     - "inverse": block Lanczos on the inverse of (σI − graph), by a sparse factorisation. Chosen for thin
@@ -132,8 +134,7 @@ def leading_eigenvectors(
     if solver == "inverse" and operator.graph is None:
         raise ValueError("The solver 'inverse' factors a sparse graph and the weights are dense; use 'auto'.")
     if solver == "dense" or n <= _SMALL or k > n // 8:
-        values, vectors = eigh(operator.toarray(), subset_by_index=(n - k, n - 1))
-        return Eigen(values[::-1].copy(), _fix_signs(vectors[:, ::-1]), n, "dense", True)
+        return _whole(operator, k)
 
     tol = max(tol, 1e-11)  # what rounding allows
     counted = Counted(operator)
@@ -151,7 +152,7 @@ def leading_eigenvectors(
         result = _refine(counted, block, k, tol, inverse, rng, "warm")
         if result.converged:
             return result
-    parts, inverse = _parts(operator), None
+    parts, inverse, auto = _parts(operator), None, solver == "auto"
     if _wants_inverse(operator, solver, parts):
         solver, inverse = "inverse", _Inverse(operator, k)
         block = _from_inverse(counted, inverse, k, rng)
@@ -160,7 +161,14 @@ def leading_eigenvectors(
     else:
         solver, block = "arpack", _from_arpack(counted, k, tol, rng)
     block = np.hstack([block, _indicators(operator, parts, k)])
-    return _refine(counted, block, k, tol, inverse, rng, solver)
+    result = _refine(counted, block, k, tol, inverse, rng, solver)
+    return result if result.converged or not auto or n > _LARGE else _whole(operator, k)
+
+
+def _whole(operator: SpectralOperator, k: int) -> Eigen:
+    n = operator.shape[0]
+    values, vectors = eigh(operator.toarray(), subset_by_index=(n - k, n - 1))
+    return Eigen(values[::-1].copy(), _fix_signs(vectors[:, ::-1]), n, "dense", True)
 
 
 def _block(start):
