@@ -64,6 +64,8 @@ ROOMS = [
     "discriminative",
     "metric",
     "spectral",
+    "active",
+    "oracles",
     "evaluation",
     "datasets",
     "plotting",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from likewise.active import Interview
     from likewise.discriminative import DiscriminativeClustering
     from likewise.evaluation import HintSearchCV
     from likewise.kmeans import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans
@@ -42,6 +43,7 @@ _HOME = {
     "EquivalenceGaussianMixture": "mixture",
     "FlexibleSpectralClustering": "spectral",
     "HintSearchCV": "evaluation",
+    "Interview": "active",
     "MKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
@@ -53,6 +55,7 @@ _HOME = {
     "Supervision": "supervision",
 }
 _ROOMS = (
+    "active",
     "datasets",
     "discriminative",
     "evaluation",
@@ -60,6 +63,7 @@ _ROOMS = (
     "kmeans",
     "metric",
     "mixture",
+    "oracles",
     "plotting",
     "spectral",
     "supervision",
@@ -75,6 +79,7 @@ __all__ = [
     "EquivalenceGaussianMixture",
     "FlexibleSpectralClustering",
     "HintSearchCV",
+    "Interview",
     "MKMeans",
     "MPCKMeans",
     "PCKMeans",

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.active import strategies
-from likewise.active._history import Event, standing
+from likewise.active._history import Event
 from likewise.active._questions import Question
-from likewise.active._state import Strategy
+from likewise.active._state import Strategy, checked_rows
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._jsonl import json_objects, json_records
@@ -41,7 +41,7 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
         "discover": interview.discover,
         "budget": interview.budget,
         "strategy": _strategy_entry(interview.strategy),
-        "model": None if interview.default_model else repr(interview.model),
+        "model": None if interview.model_is_default else repr(interview.model),
     }
     parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in head.items()]
     parts += [_lines("hints", hints), _lines("history", [_event_entry(e) for e in interview.history])]
@@ -100,28 +100,22 @@ class Saved:
     ) -> Interview:
         """Make the interview again, for the rows that it was about."""
         said = self.content
-        n_rows = self._get("data", dict).get("rows")
-        hints = self._hints(n_rows) if said.get("hints") and n_rows == len(X) else None
+        rows = checked_rows(X)
+        self._check_data(rows)
         if model is None and said.get("model") is not None:
             raise LikewiseError(
                 f"{self.path}: the interview was held with the model {said['model']}. "
                 "Give it again: Interview.load(path, X, model=…)."
             )
+        chosen = self._strategy() if strategy is None else strategy
+        hints = self._hints(len(rows))
         try:
-            interview = make(
-                X,
-                model=model,
-                strategy=self._strategy() if strategy is None else strategy,
-                n_clusters=said.get("n_clusters"),
-                supervision=hints,
-                seed=said.get("seed"),
-                budget=said.get("budget"),
-                discover=said.get("discover"),
-            )
-        except ValueError as error:
-            self._check_data(X)
-            raise FileFormatError(f"{self.path}: {error}") from error
-        self._check_data(interview.X)
+            plain = {name: said[name] for name in ("n_clusters", "seed", "budget", "discover")}
+            if getattr(model, "n_clusters", None) is not None and not said["discover"]:
+                plain["n_clusters"] = None  # another model may have another number of clusters
+            interview = make(rows, model=model, strategy=chosen, supervision=hints, **plain)
+        except (KeyError, ValueError) as error:
+            raise FileFormatError(f"{self.path}: the interview cannot be made again: {error}") from error
         for number, entry in enumerate(self._get("history", list)):
             try:
                 self._replay(interview, entry)

@@ -5,19 +5,25 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_array
 
 from likewise.active import _file
+from likewise.active._checks import (
+    check_question,
+    checked_hints,
+    checked_n_clusters,
+    checked_strategy,
+    whole,
+)
 from likewise.active._history import Contradiction, Event, standing, supervision_of
 from likewise.active._models import check_model, default_model, demanded, fitted
 from likewise.active._questions import Answer, Key, Question, Reply, keys_of
-from likewise.active._state import State, Strategy, closure_of
+from likewise.active._state import State, Strategy, checked_rows, closure_of
 from likewise.active.strategies import default_strategy
-from likewise.base import integer
 from likewise.exceptions import LikewiseError, SupervisionError
 from likewise.supervision import Closure, Supervision
 
@@ -34,10 +40,11 @@ class Interview:
     X : array-like of shape (n_samples, n_features)
         The rows.
     model : estimator, optional
-        A clusterer that honours links, unfitted. By default one with `n_clusters` clusters; which one may
-        still change.
+        A clusterer that honours links, unfitted. By default, which may still change,
+        ``MPCKMeans(n_clusters)``.
     strategy : Strategy, optional
-        What chooses the questions. The default may still change.
+        What chooses the questions. By default, which may still change, ``NodeUncertainty("local")``; without
+        a model ``FarthestFirst()``.
     n_clusters : int, optional
         How many clusters there are. By default what the model says, or not known.
     supervision : Supervision, optional
@@ -67,8 +74,8 @@ class Interview:
 
     Notes
     -----
-    Telling an answer costs nothing. The first question after it costs the closure, linear in rows and answers,
-    what the strategy costs, and a fit if the strategy looks at labels.
+    Telling an answer costs nothing. The first question after it costs the closure, linear in rows and
+    answers, what the strategy costs, and a fit if the strategy looks at labels.
 
     Examples
     --------
@@ -99,27 +106,24 @@ class Interview:
         budget: int | None = None,
         discover: bool = False,
     ) -> None:
-        self.X: npt.NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
-        self.seed = int(_whole("seed", seed, low=0))
-        self.budget = budget if budget is None else int(_whole("budget", budget, low=0))
+        self.X: npt.NDArray[Any] = checked_rows(X)
+        self.seed = whole("seed", seed, low=0)
+        self.budget = budget if budget is None else whole("budget", budget, low=0)
         if not isinstance(discover, bool | np.bool_):
             raise ValueError(f"Interview: discover must be True or False, got {discover!r}.")
         self.discover = bool(discover)
-        self.given = self._checked_hints(supervision)
-        if n_clusters is None and model is not None and hasattr(model, "get_params"):
-            n_clusters = model.get_params().get("n_clusters")
-        if n_clusters is None and discover:
-            n_clusters = 2
-        self.n_clusters = None if n_clusters is None else self._checked_n_clusters(n_clusters)
-        self.strategy = default_strategy(self.n_clusters) if strategy is None else _checked(strategy)
-        self.default_model = model is None
+        self.given = checked_hints(supervision, self.n_samples)
+        self.n_clusters = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
+        has_model = model is not None or self.n_clusters is not None
+        self.strategy = default_strategy(has_model) if strategy is None else checked_strategy(strategy)
+        self.model_is_default = model is None
         if model is None and self.n_clusters is not None:
             model = default_model(self.n_clusters)
-        self.model = None if model is None else check_model(model, self.strategy)
+        self.model = None if model is None else check_model(model, self.strategy, self.given)
         if self.model is None and self.strategy.needs:
             raise ValueError(
-                f"Interview: the strategy {self.strategy.name!r} needs a model. Pass n_clusters, or model, or "
-                "discover=True if the number of clusters is not known."
+                f"Interview: the strategy {self.strategy.name!r} needs a model. Pass n_clusters, or model, "
+                "or discover=True if the number of clusters is not known."
             )
         self._history: list[Event] = []
         self._cache: dict[Any, Any] = {}
@@ -151,7 +155,7 @@ class Interview:
             Questions that others are thinking about. They are not chosen and count against the budget.
         """
         pending = keys_of(exclude)
-        wanted = 1 if n is None else int(_whole("n", n, low=1))
+        wanted = 1 if n is None else whole("n", n, low=1)
         if self.left is not None:
             wanted = min(wanted, self.left - len(pending - self._told_keys()))
         key = (len(self._history), wanted, pending, self.strategy)
@@ -186,29 +190,34 @@ class Interview:
         seconds : float, optional
             How long it took to answer.
         """
-        self._check_question(question)
+        check_question(question, self.n_samples)
         reply = Reply(question, question.fitting(answer), annotator, time, seconds)  # type: ignore[arg-type]
         self._history.append(Event("answer", question, reply))
         return reply
 
     def skip(self, question: Question) -> None:
         """Leave a question out: it is not asked again, says nothing and costs nothing of the budget."""
-        self._check_question(question)
+        check_question(question, self.n_samples)
         self._history.append(Event("skip", question))
 
     def undo(self, question: Question | None = None) -> Event:
-        """Take back the last answer or skip, or the last that concerns `question`; return what no longer counts.
+        """Take back the last answer or skip, or the last that concerns `question`.
 
-        The history keeps both the event and its undoing.
+        The history keeps both the event and its undoing. Returned is the event that no longer counts.
         """
         wanted = None if question is None else question.key
         for at in reversed(standing(self._history)):
             event = self._history[at]
             if wanted is None or event.question.key == wanted:
-                self._history.append(Event("undo", event.question, undoes=at))
+                self._undo_event(at)
                 return event
         which = "" if question is None else f" about rows {', '.join(map(str, question.rows))}"
         raise SupervisionError(f"there is no answer{which} to undo.")
+
+    def _undo_event(self, at: int) -> None:
+        if at not in standing(self._history):
+            raise SupervisionError(f"event {at} is no answer or skip that still counts.")
+        self._history.append(Event("undo", self._history[at].question, undoes=at))
 
     # ------------------------------------------------------------------ what is known
 
@@ -256,7 +265,7 @@ class Interview:
         found = []
         for i, j in closure.conflicts.tolist():
             chain = closure.path(i, j)
-            steps = [{i, j}, *({a, b} for a, b in zip(chain, chain[1:], strict=False))]
+            steps = [{i, j}, *({a, b} for a, b in pairwise(chain))]
             about = [reply for reply in replies if reply.answer is not Answer.UNSURE]
             about = [reply for reply in about if any(step <= set(reply.question.rows) for step in steps)]
             found.append(Contradiction((i, j), chain, tuple(about)))
@@ -318,7 +327,7 @@ class Interview:
         if self._fit is None or self._fit[0] != hints:
             k = self.n_clusters
             if self.discover:
-                k = min(max(k or 2, demanded(closure)), self.n_samples)
+                k = min(max(k or 2, demanded(State(self.X, hints, closure))), self.n_samples)
             self._fit = (hints, *fitted(self.model, self.X, hints, k, self.seed))
         return self._fit[1:]
 
@@ -351,48 +360,3 @@ class Interview:
                 "questions that can be asked were wanted. This is an error of the strategy."
             )
         return questions
-
-    # ------------------------------------------------------------------ checks
-
-    def _check_question(self, question: Any) -> None:
-        if not isinstance(question, Question):
-            raise SupervisionError(f"wanted a Question, such as ask() gives, got {question!r}.")
-        if max(question.rows) >= self.n_samples:
-            raise SupervisionError(
-                f"the question names row {max(question.rows)}, but the rows are numbered 0 to "
-                f"{self.n_samples - 1}. Is it a question of another interview?"
-            )
-
-    def _checked_hints(self, supervision: Any) -> Supervision:
-        if supervision is None:
-            return Supervision.none(self.n_samples)
-        if not isinstance(supervision, Supervision) or supervision.n_samples != self.n_samples:
-            raise SupervisionError(
-                f"Interview: supervision must be hints for the {self.n_samples} rows, got {supervision!r}."
-            )
-        return supervision
-
-    def _checked_n_clusters(self, n_clusters: Any) -> int:
-        k = int(_whole("n_clusters", n_clusters, low=2))
-        if k > self.n_samples:
-            raise ValueError(
-                f"Interview: n_clusters={k}, but there are only {self.n_samples} rows. Ask for fewer clusters."
-            )
-        return k
-
-
-def _whole(name: str, value: Any, *, low: int) -> Any:
-    rule = integer(low)
-    if not rule.holds(value):
-        raise ValueError(f"Interview: {name} must be {rule.wanted}, got {value!r}.")
-    return value
-
-
-def _checked(strategy: Any) -> Strategy:
-    if isinstance(strategy, type) or not all(hasattr(strategy, part) for part in ("name", "needs", "choose")):
-        raise TypeError(
-            f"Interview: strategy must be one such as RandomPairs(), with name, needs and choose; got "
-            f"{strategy!r}."
-        )
-    found: Strategy = strategy
-    return found

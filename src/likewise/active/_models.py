@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from likewise.active._state import State, Strategy
 from likewise.exceptions import LikewiseError, UnsupportedSupervisionError
-from likewise.supervision import Closure, Supervision
+from likewise.supervision import Supervision
 
 # A strategy and an interview are given a model and import none; the default alone is known, by its name.
 DEFAULT_MODEL = ("likewise.kmeans", "MPCKMeans")
@@ -24,7 +25,7 @@ def default_model(n_clusters: int) -> Any:
     return getattr(importlib.import_module(room), name)(n_clusters=n_clusters)
 
 
-def check_model(model: Any, strategy: Strategy) -> Any:
+def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
     """Return an unfitted copy of the model, or say why it cannot be used here."""
     name = type(model).__name__
     if isinstance(model, type) or not hasattr(model, "fit") or not hasattr(model, "get_params"):
@@ -35,13 +36,18 @@ def check_model(model: Any, strategy: Strategy) -> Any:
     parameters = inspect.signature(model.fit).parameters
     if "supervision" not in parameters and not any(p.kind == p.VAR_KEYWORD for p in parameters.values()):
         raise UnsupportedSupervisionError(
-            f"{name} takes no hints: its fit has no parameter `supervision`. Use one of likewise's clusterers."
+            f"{name} takes no hints: its fit has no parameter `supervision`. Use a clusterer of likewise."
         )
-    honours = getattr(model, "_honours", None)
+    honours = getattr(_clusterer(model), "_honours", None)
     if honours is not None and "links" not in honours:
         raise UnsupportedSupervisionError(
             f"{name} honours {', '.join(sorted(honours))}, but the answers of an interview are links. "
             "Use a clusterer that honours links, such as MPCKMeans."
+        )
+    if honours is not None and (refused := given.kinds - honours - {"triplets"}):
+        raise UnsupportedSupervisionError(
+            f"{name} honours {', '.join(sorted(honours))} and cannot use {', '.join(sorted(refused))}. Say "
+            "the given hints as links with hints.to_links(), or use another model."
         )
     if "proba" in strategy.needs and not any(
         hasattr(model, method) for method in ("predict_proba", "co_membership_proba")
@@ -51,6 +57,11 @@ def check_model(model: Any, strategy: Strategy) -> Any:
             "Use a model with predict_proba, or another strategy."
         )
     return clone(model)
+
+
+def _clusterer(model: Any) -> Any:
+    """Return the step of a pipeline that clusters: its labels keep the hints, which its predict may not."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def fitted(
@@ -71,12 +82,12 @@ def fitted(
     copy.set_params(**dict.fromkeys(open_states, seed % 2**32))
     if n_clusters is not None and "n_clusters" in parameters:
         copy.set_params(n_clusters=n_clusters)
-    honours = getattr(copy, "_honours", hints.kinds)
+    honours = getattr(_clusterer(copy), "_honours", hints.kinds)
     if "triplets" in hints.kinds and "triplets" not in honours:
         others = hints.only(*(hints.kinds - {"triplets"}))
         hints = hints.only("triplets").to_links() | others
     copy.fit(X, supervision=hints.without_conflicts())
-    labels = getattr(copy, "labels_", None)
+    labels = getattr(_clusterer(copy), "labels_", None)
     if labels is None and hasattr(copy, "predict"):
         labels = copy.predict(X)
     if labels is None:
@@ -84,12 +95,12 @@ def fitted(
     return copy, np.asarray(labels)
 
 
-def demanded(closure: Closure) -> int:
+def demanded(state: State) -> int:
     """Return how many clusters the answers demand at least: components found that are all apart.
 
     A greedy walk from the component told apart from most others; the best such set is hard to find.
     """
-    state = State(np.empty((len(closure.component), 0)), Supervision.none(len(closure.component)), closure)
+    closure = state.closure
     ends = np.concatenate([closure.cannot.reshape(-1), closure.cannot_groups.members])
     names, degree = np.unique(ends, return_counts=True)
     chosen: list[int] = []

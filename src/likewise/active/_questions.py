@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 import math
 import numbers
@@ -147,7 +148,14 @@ class Reply:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.question, Question):
+            raise SupervisionError(f"a reply is to a Question, got {self.question!r}.")
         object.__setattr__(self, "answer", self.question.fitting(self.answer))
+        if self.annotator is not None and not isinstance(self.annotator, str):
+            raise SupervisionError(f"annotator must be a name, got {self.annotator!r}.")
+        object.__setattr__(self, "time", _iso(self.time))
+        if self.seconds is not None:
+            object.__setattr__(self, "seconds", _duration(self.seconds))
 
     def to(self, question: Question) -> Answer:
         """Return what this reply says to the same question with its rows in another order.
@@ -164,6 +172,26 @@ class Reply:
             return self.answer
         odd = self.question.rows[_ODD_ONE[self.answer]]
         return _LEAVES_OUT[question.rows.index(odd)]
+
+
+def _iso(time: Any) -> str | None:
+    if isinstance(time, datetime.datetime):
+        return time.isoformat()
+    try:
+        if time is not None:
+            datetime.datetime.fromisoformat(time)
+    except (TypeError, ValueError) as error:
+        raise SupervisionError(
+            f"time must be a datetime or a text such as 2026-03-09T12:00:00, got {time!r}."
+        ) from error
+    return time  # type: ignore[no-any-return]
+
+
+def _duration(seconds: Any) -> float:
+    number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    if not number or not math.isfinite(seconds) or seconds < 0:
+        raise SupervisionError(f"seconds must be a number of at least 0, got {seconds!r}.")
+    return float(seconds)
 
 
 def keys_of(questions: Any) -> frozenset[Hashable]:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from sklearn.utils import check_array
 
 from likewise.active._questions import Question
 from likewise.supervision import Closure, Supervision
@@ -144,6 +145,12 @@ class State:
             return self.knows(*rows) == "unknown"
         # Two known relations of three leave two answers open, but for two must-links, which make the third.
         return any(self.knows(rows[a], rows[b]) == "unknown" for a, b in ((0, 1), (0, 2), (1, 2)))
+
+
+def checked_rows(X: Any) -> npt.NDArray[Any]:
+    """Check rows as every interview does: dense, finite, two axes."""
+    checked: npt.NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
+    return checked
 
 
 def closure_of(hints: Supervision) -> Closure:

@@ -1,9 +1,9 @@
 """From rows to pairs: which rows are placed in which group by the answers, and how to place one more.
 
-Several strategies choose a row and want to know its group. People can only be asked about pairs, so the row is
-put beside the nearest row of each group, nearest group first, until one is the same (Basu, Banerjee & Mooney
-2004, *Consolidate*; Xiong, Johnson & Corso, sect. 2.3). What was asked so far, and which row is in the middle of
-being placed, is read off the closure of the answers each time.
+Several strategies choose a row and want to know its group. People can only be asked about pairs, so the row
+is put beside the nearest row of each group, nearest group first, until one is the same (Basu, Banerjee &
+Mooney 2004, *Consolidate*; Xiong, Johnson & Corso, sect. 2.3). What was asked so far, and which row is in
+the middle of being placed, is read off the closure of the answers each time.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Places:
         The group of each row, -1 for a row that is not placed.
     members : tuple of ndarray
         The rows of each group, ascending. Any two groups are known to be apart.
+    apart : ndarray of shape (n_components, n_groups)
+        Which components of the closure are known to be apart from which groups.
     begun : tuple of int
         Rows that somebody told apart from some groups but not from all, those nearest to an end first.
     unresolved : frozenset of (component, group)
@@ -42,6 +44,7 @@ class Places:
 
     group: IntArray
     members: tuple[IntArray, ...]
+    apart: BoolArray
     begun: tuple[int, ...] = ()
     unresolved: frozenset[tuple[int, int]] = field(default_factory=frozenset)
 
@@ -64,41 +67,27 @@ class Places:
     def of(cls, state: State) -> Places:
         """Read the groups off the closure of the answers.
 
-        Groups are components of must-links that are all known to be apart: a clique of the cannot edges, found
-        greedily, large components first, then those told apart from many. Where the answers came from placing
-        one row after another this gives back the groups, since a row that is not done lacks an edge to some.
-        With K clusters known and K groups, a row that is apart from K - 1 is in the last: nobody needs to say.
-        If no row is named by any link, one drawn at random is the first group.
+        Groups begin as components of must-links that are all known to be apart: a clique of the cannot edges,
+        found greedily, large components first, then those told apart from many. Where the answers came from
+        placing one row after another this gives back the groups, since a row that is not done lacks an edge
+        to some. With K clusters known and K groups, what is apart from K - 1 of them is in the last: nobody
+        needs to say so. What is apart from all is a group more. If no row is named by any link, one drawn at
+        random is the first group.
         """
         component = state.closure.component
         told = np.unique(component[state.closure.links.rows])
         if not len(told):
-            return cls._of_one(state)
-        clique = _clique(state, told)
-        rest = np.setdiff1d(told, clique)
-        apart = state.component_relations(rest[:, None], clique[None, :]) < 0
-        group_of = np.full(state.closure.n_components, -1, dtype=np.int64)
-        group_of[clique] = np.arange(len(clique))
-        if state.n_clusters == len(clique) >= 2:
-            implied = apart.sum(axis=1) == len(clique) - 1
-            group_of[rest[implied]] = np.argmin(apart[implied], axis=1)
-        group = group_of[component]
+            told = component[[int(state.rng().integers(state.n_samples))]]
+        place, apart = _grown(state, _clique(state, told))
+        group = place[component]
         known, unknown = _asked_pairs(state)
         return cls(
             group=group,
-            members=tuple(np.flatnonzero(group == g) for g in range(len(clique))),
-            begun=_begun(known, group, component, dict(zip(rest.tolist(), apart.sum(axis=1), strict=True))),
+            members=tuple(np.flatnonzero(group == g) for g in range(apart.shape[1])),
+            apart=apart,
+            begun=_begun(known, group, component, apart.sum(axis=1)),
             unresolved=_unresolved(unknown, group, component),
         )
-
-    @classmethod
-    def _of_one(cls, state: State) -> Places:
-        first = int(state.rng().integers(state.n_samples))
-        group = np.full(state.n_samples, -1, dtype=np.int64)
-        group[first] = 0
-        _, unknown = _asked_pairs(state)
-        members = (np.array([first], dtype=np.int64),)
-        return cls(group, members, (), _unresolved(unknown, group, state.closure.component))
 
 
 def _clique(state: State, told: IntArray) -> IntArray:
@@ -115,17 +104,49 @@ def _clique(state: State, told: IntArray) -> IntArray:
     return np.sort(np.array(chosen, dtype=np.int64))
 
 
+def _grown(state: State, clique: IntArray) -> tuple[IntArray, BoolArray]:
+    """Return the group of each component, -1 for none, and which groups each is apart from."""
+    place = np.full(state.closure.n_components, -1, dtype=np.int64)
+    place[clique] = np.arange(len(clique))
+    n_groups = len(clique)
+    while True:
+        apart = _apart(state, place, n_groups)
+        ruled_out = np.where(place < 0, apart.sum(axis=1), 0)
+        implied = ruled_out == n_groups - 1
+        alone = np.flatnonzero(ruled_out == n_groups)
+        if len(alone):
+            place[alone[0]] = n_groups
+            n_groups += 1
+        elif state.n_clusters == n_groups >= 2 and implied.any():
+            place[implied] = np.argmin(apart[implied], axis=1)
+        else:
+            return place, apart
+
+
+def _apart(state: State, place: IntArray, n_groups: int) -> BoolArray:
+    """Return which components have a cannot edge to which groups: linear in the edges."""
+    closure = state.closure
+    apart = np.zeros((closure.n_components, n_groups), dtype=bool)
+    edges = np.concatenate([closure.cannot, closure.cannot[:, ::-1]])
+    edges = edges[place[edges[:, 1]] >= 0]
+    apart[edges[:, 0], place[edges[:, 1]]] = True
+    sets = closure.cannot_groups
+    placed = place[sets.members] >= 0
+    holds = np.zeros((len(sets), n_groups), dtype=bool)
+    holds[sets.group_of[placed], place[sets.members[placed]]] = True
+    np.logical_or.at(apart, sets.members[~placed], holds[sets.group_of[~placed]])
+    return apart
+
+
 def _asked_pairs(state: State) -> tuple[IntArray, IntArray]:
-    """Return the pairs that were asked: those whose rows are now known to be apart, and those with no result."""
+    """Return the pairs that were asked: those whose rows are known to be apart, and those with no result."""
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
     pairs = np.array(sorted(keys), dtype=np.int64).reshape(-1, 2)
     relation = state.relations(pairs[:, 0], pairs[:, 1])
     return pairs[relation < 0], pairs[relation == 0]
 
 
-def _begun(
-    pairs: IntArray, group: IntArray, component: IntArray, n_apart: dict[int, int]
-) -> tuple[int, ...]:
+def _begun(pairs: IntArray, group: IntArray, component: IntArray, n_apart: IntArray) -> tuple[int, ...]:
     """Return a row of each component that was asked about and is not placed, most groups ruled out first.
 
     Only what was asked in the interview counts. Hints that were given beforehand may leave any number of rows
@@ -135,7 +156,7 @@ def _begun(
     for i, j in np.concatenate([pairs, pairs[:, ::-1]]).tolist():
         if group[i] < 0 <= group[j]:
             rows[int(component[i])] = min(i, rows.get(int(component[i]), i))
-    return tuple(sorted(rows.values(), key=lambda row: (-n_apart[int(component[row])], row)))
+    return tuple(sorted(rows.values(), key=lambda row: (-n_apart[component[row]], row)))
 
 
 def _unresolved(pairs: IntArray, group: IntArray, component: IntArray) -> frozenset[tuple[int, int]]:
@@ -157,7 +178,8 @@ class Placing:
     scores : ndarray of shape (n_samples,), optional
         What the strategy thinks of each row.
     likely : callable, optional
-        Takes a row and returns how likely each group is; the likeliest is asked first. By default the nearest.
+        Takes a row and returns how likely each group is; the likeliest is asked first. By default the
+        nearest.
     """
 
     rows: IntArray
@@ -173,17 +195,17 @@ def place(state: State, places: Places, placing: Placing, n: int) -> list[Questi
     row often answers the next. Rows and groups whose question had no result wait until all others had theirs.
     """
     component = state.closure.component
-    rows = np.concatenate([np.array(places.begun, dtype=np.int64), placing.rows])
-    rows = rows[np.sort(np.unique(component[rows], return_index=True)[1])]
+    every = np.concatenate([np.array(places.begun, dtype=np.int64), placing.rows])
     stuck = {c for c, _ in places.unresolved} - {int(component[row]) for row in places.begun}
-    waits = np.isin(component[rows], np.array(sorted(stuck), dtype=np.int64))
-    ordered = np.concatenate([rows[~waits], rows[waits]]).tolist()
+    waits = np.isin(component[every], np.array(sorted(stuck), dtype=np.int64))
+    every = np.concatenate([every[~waits], every[waits]])
+    ordered = every[np.sort(np.unique(component[every], return_index=True)[1])].tolist()
     asker = _Asker(state, places, placing)
     firsts = (question for row in ordered for question in islice(asker.fresh(row), 1))
     others = (question for row in ordered for question in asker.fresh(row))
-    again = (question for row in ordered for question in asker.again(row))
+    again = (question for row in every.tolist() for question in asker.again(row))
     found: dict[object, Question] = {}
-    for question in chain(firsts, others, again, asker.among(ordered)):
+    for question in chain(firsts, others, again, asker.among(every)):
         if len(found) >= n:
             break
         found.setdefault(question.key, question)
@@ -208,10 +230,9 @@ class _Asker:
 
     def _groups(self, row: int) -> Iterator[tuple[int, IntArray]]:
         """Yield the groups that the row may belong to, best first, with their rows, nearest first."""
-        state, members = self.state, self.places.members
-        firsts = np.array([rows[0] for rows in members], dtype=np.int64)
-        known = self._apart(row, firsts)
-        away = {g: cdist(state.X[[row]], state.X[members[g]])[0] for g in np.flatnonzero(~known).tolist()}
+        X, members = self.state.X, self.places.members
+        open_groups = np.flatnonzero(~self.places.apart[self.state.closure.component[row]]).tolist()
+        away = {g: cdist(X[[row]], X[members[g]])[0] for g in open_groups}
         if self.placing.likely is None:
             order = sorted(away, key=lambda g: float(away[g].min()))
         else:
@@ -219,15 +240,6 @@ class _Asker:
             order = sorted(away, key=lambda g: (-float(likely[g]), float(away[g].min())))
         for g in order:
             yield g, members[g][np.argsort(away[g], kind="stable")]
-
-    def _apart(self, row: int, firsts: IntArray) -> BoolArray:
-        # A row placed because it is apart from all other groups may stand first in its group, and then says
-        # nothing of the group: ask of the row of the group about which most is known.
-        component, sizes = self.state.closure.component, self.state.closure.sizes
-        heads = [rows[int(np.argmax(sizes[component[rows]]))] for rows in self.places.members]
-        relations = self.state.relations(row, np.array(heads, dtype=np.int64))
-        known: BoolArray = (relations < 0) | (self.state.relations(row, firsts) < 0)
-        return known
 
     def fresh(self, row: int) -> Iterator[Question]:
         """Yield a question for each group that the row was not yet compared with."""
@@ -248,10 +260,10 @@ class _Asker:
                 if self.state.can_ask(question):
                     yield question
 
-    def among(self, rows: list[int]) -> Iterator[Question]:
+    def among(self, rows: IntArray) -> Iterator[Question]:
         """Yield what can be asked of rows that are not placed, when nothing else is left."""
-        for at, row in enumerate(rows):
-            for other in rows[at + 1 :]:
+        for at, row in enumerate(rows.tolist()):
+            for other in rows[at + 1 :][self.state.relations(row, rows[at + 1 :]) == 0].tolist():
                 question = self._question(row, other, "is not placed either")
-                if self.state.can_ask(question):
+                if question.key not in self.state.asked:
                     yield question

@@ -44,12 +44,13 @@ class RandomPairs:
         while hopeful and len(found) < n:
             hopeful = False
             for question in _draws(state.n_samples, rng):
-                if question.key not in found and state.can_ask(question):
+                if len(found) < n and question.key not in found and state.can_ask(question):
                     found[question.key] = question
                     hopeful = True
         if len(found) < n:
-            found |= {question.key: question for question in islice(_listed(state, listing, found), n)}
-        return list(found.values())[:n]
+            rest = islice(_listed(state, listing, dict(found)), n - len(found))
+            found |= {question.key: question for question in rest}
+        return list(found.values())
 
 
 def _question(i: int, j: int) -> Question:

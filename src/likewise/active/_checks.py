@@ -1,0 +1,76 @@
+"""What an interview is made with, checked at its door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likewise.active._questions import Question
+from likewise.active._state import Strategy
+from likewise.base import integer
+from likewise.exceptions import SupervisionError
+from likewise.supervision import Supervision
+
+
+def whole(name: str, value: Any, *, low: int) -> int:
+    """Return a whole number of at least `low`."""
+    rule = integer(low)
+    if not rule.holds(value):
+        raise ValueError(f"Interview: {name} must be {rule.wanted}, got {value!r}.")
+    return int(value)
+
+
+def checked_strategy(strategy: Any) -> Strategy:
+    """Return what can choose questions."""
+    if isinstance(strategy, type) or not all(hasattr(strategy, part) for part in ("name", "needs", "choose")):
+        raise TypeError(
+            "Interview: strategy must be one such as RandomPairs(), with name, needs and choose; got "
+            f"{strategy!r}."
+        )
+    found: Strategy = strategy
+    return found
+
+
+def checked_hints(supervision: Any, n_samples: int) -> Supervision:
+    """Return the hints that were given, which must speak of the rows."""
+    if supervision is None:
+        return Supervision.none(n_samples)
+    if not isinstance(supervision, Supervision) or supervision.n_samples != n_samples:
+        raise SupervisionError(
+            f"Interview: supervision must be hints for the {n_samples} rows, got {supervision!r}. Make some "
+            "with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
+        )
+    return supervision
+
+
+def checked_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int) -> int | None:
+    """Return the number of clusters, by itself or as the model has it; None if it is not known."""
+    of_model = getattr(model, "n_clusters", None)
+    if discover and model is not None and of_model is None:
+        raise ValueError(
+            f"Interview: discover=True changes n_clusters, which {type(model).__name__} does not have."
+        )
+    if n_clusters is None:
+        n_clusters = 2 if discover and model is None else of_model
+    elif of_model is not None and of_model != n_clusters and not discover:
+        raise ValueError(
+            f"Interview: n_clusters={n_clusters}, but the model has n_clusters={of_model}. Say it once."
+        )
+    if n_clusters is None:
+        return None
+    k = whole("n_clusters", n_clusters, low=2)
+    if k > n_samples:
+        raise ValueError(
+            f"Interview: n_clusters={k}, but there are only {n_samples} rows. Ask for fewer clusters."
+        )
+    return k
+
+
+def check_question(question: Any, n_samples: int) -> None:
+    """Refuse what is not a question about the rows."""
+    if not isinstance(question, Question):
+        raise SupervisionError(f"wanted a Question, such as ask() gives, got {question!r}.")
+    if max(question.rows) >= n_samples:
+        raise SupervisionError(
+            f"the question names row {max(question.rows)}, but the rows are numbered 0 to "
+            f"{n_samples - 1}. Is it a question of another interview?"
+        )

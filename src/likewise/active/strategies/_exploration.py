@@ -1,0 +1,62 @@
+"""The farthest-first walk that finds a row of every group, and the sign that it is over."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from likewise.active._state import State
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
+
+# Without a number of clusters the walk goes on while one more row opens a group with more than this chance.
+_UNSEEN = 0.1
+_BLOCK = 64  # so many placed rows are measured at a time, to bound the memory
+
+
+def is_exploring(state: State, places: Places) -> bool:
+    """Tell whether groups are still to be found: fewer than the clusters, if their number is known.
+
+    If it is not, the share of placed rows that are alone in their group estimates the chance that one more
+    row opens a new one (Good 1953); the walk ends once that is a tenth.
+    """
+    if state.n_clusters is not None:
+        return places.n_groups < state.n_clusters
+    alone = sum(len(rows) == 1 for rows in places.members)
+    return alone > _UNSEEN * len(places.placed)
+
+
+def farthest_rows(state: State, places: Places, n: int) -> Placing:
+    """Order the rows by their distance to the nearest placed row, farthest first.
+
+    Of the first n each is the farthest from those before it as well, so that they can be asked together.
+    """
+    nearest = _nearest_placed(state, places.placed)
+    stuck = {c for c, _ in places.unresolved}
+    waits = np.isin(state.closure.component, np.array(sorted(stuck), dtype=np.int64))
+    walk = np.where((places.group < 0) & ~waits, nearest, -1.0)
+    chosen: list[int] = []
+    while len(chosen) < n and walk.max(initial=-1.0) >= 0:
+        row = int(np.argmax(walk))
+        chosen.append(row)
+        walk = np.minimum(walk, cdist(state.X, state.X[[row]])[:, 0])
+        walk[state.closure.component == state.closure.component[row]] = -1.0
+    rows = places.unplaced
+    rows = rows[np.argsort(-nearest[rows], kind="stable")]
+    rows = np.concatenate([np.array(chosen, dtype=np.int64), rows[~np.isin(rows, chosen)]])
+    return Placing(rows, lambda row: "lies farthest from the rows placed so far", scores=nearest)
+
+
+def _nearest_placed(state: State, placed: IntArray) -> FloatArray:
+    """Return the distance from each row to the nearest placed one.
+
+    It is kept in the cache with the rows that it was measured to, and only new ones are measured.
+    """
+    before, nearest = state.cache.get("nearest placed", (placed[:0], np.full(state.n_samples, np.inf)))
+    if not np.isin(before, placed).all():
+        before, nearest = placed[:0], np.full(state.n_samples, np.inf)
+    new = np.setdiff1d(placed, before)
+    for start in range(0, len(new), _BLOCK):
+        nearest = np.minimum(nearest, cdist(state.X, state.X[new[start : start + _BLOCK]]).min(axis=1))
+    state.cache["nearest placed"] = (placed, nearest)
+    distances: FloatArray = nearest
+    return distances

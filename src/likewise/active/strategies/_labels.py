@@ -1,0 +1,29 @@
+"""What strategies that look at the clusters of a model share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from likewise.active._state import State
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places
+
+
+def labels_of(state: State, name: str) -> IntArray:
+    """Return the cluster of each row; clusters are numbered by their first rows, whatever their names."""
+    if state.labels is None:
+        raise ValueError(
+            f"the strategy {name!r} looks at clusters, but no model was fitted: give the interview a model, "
+            "or choose a strategy that needs none, such as FarthestFirst()."
+        )
+    _, first, codes = np.unique(state.labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    labels: IntArray = rank[codes.reshape(-1)]
+    return labels
+
+
+def by_score(state: State, places: Places, scores: FloatArray) -> IntArray:
+    """Return the rows that are not placed, largest score first, ties in an order drawn from the seed."""
+    rows = state.rng().permutation(places.unplaced)
+    ordered: IntArray = rows[np.argsort(-scores[rows], kind="stable")]
+    return ordered

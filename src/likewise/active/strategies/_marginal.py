@@ -1,0 +1,123 @@
+"""Marginal uncertainty: the pair of rows of which it is least certain whether they belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from likewise.active._questions import Question
+from likewise.active._state import State
+from likewise.active.strategies._node_to_pairs import BoolArray, FloatArray, IntArray
+from likewise.exceptions import LikewiseError
+
+_ENTRIES = 2_000_000  # so many pairs are looked at in one block; a float64 for each takes 16 MB
+
+
+@dataclass(frozen=True)
+class MarginalUncertainty:
+    """The pair whose answer is least certain by the model (*Uncertain* of Pei 2017, eq. 4.6).
+
+    The probability that rows a and b belong together is
+
+    .. math:: m_{ab} = \\sum_k p_{ak} p_{bk} ,
+
+    with p the model's ``predict_proba``. For a model that has ``membership_samples``, such as
+    :class:`~likewise.bayesian.BayesianClustering`, it is the mean of this sum over the samples, rows being
+    taken as independent within one. Asked is the pair with the largest entropy of a yes with probability m,
+    which is the one whose m is nearest to a half, among all pairs that can be asked. Ties are broken at
+    random by the seed.
+
+    All pairs are looked at, block by block: O(n^2 k) in matrix products and 16 MB for a block. Of each block
+    only pairs better than the best so far are checked for having been asked or being implied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.active import State
+    >>> from likewise.active.strategies import MarginalUncertainty
+    >>> from likewise.discriminative import DiscriminativeClustering
+    >>> X = np.array([[0.0], [1.0], [2.4], [4.0], [5.0]])
+    >>> model = DiscriminativeClustering(n_clusters=2, random_state=0).fit(X)
+    >>> question = MarginalUncertainty().choose(State.of(X, model=model), 1)[0]
+    >>> 2 in question.rows
+    True
+    """
+
+    name: ClassVar[str] = "uncertain"
+    needs: ClassVar[frozenset[str]] = frozenset({"proba"})
+
+    def choose(self, state: State, n: int) -> list[Question]:
+        """Return at most n pairs, the least certain first."""
+        if state.n_samples < 2 or n < 1:
+            return []
+        # Rows in a random order: the first of equal pairs is then one drawn at random.
+        order = state.rng().permutation(state.n_samples)
+        pairs, chance = least_certain(_factors(state)[order], n, _askable(state, order))
+        return [
+            Question.pair(
+                i, j, score=_entropy(m), why=f"By the model they belong together with chance {m:.2f}."
+            )
+            for (i, j), m in zip(order[pairs].tolist(), chance.tolist(), strict=True)
+        ]
+
+
+def _entropy(chance: float) -> float:
+    both = np.clip(np.array([chance, 1.0 - chance]), 1e-300, 1.0)
+    return float(-(both * np.log(both)).sum())
+
+
+def _factors(state: State) -> FloatArray:
+    """Return a row of numbers for each row, such that m is the product of two of them."""
+    model = state.model
+    if hasattr(model, "membership_samples"):
+        samples = np.array(model.membership_samples(), dtype=np.float64)
+        samples /= np.sqrt(len(samples))
+        return samples.transpose(1, 0, 2).reshape(state.n_samples, -1)
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(state.X), dtype=np.float64)
+    given = "no model was fitted" if model is None else f"{type(model).__name__} gives none"
+    raise LikewiseError(
+        f"the strategy 'uncertain' needs probabilities, but {given}. Use a model with predict_proba, such as "
+        "DiscriminativeClustering, or another strategy."
+    )
+
+
+def _askable(state: State, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
+    """Return a function that tells which pairs, by their places in the order, can be asked."""
+    n = state.n_samples
+    keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
+    asked = np.array([low * n + high for low, high in keys], dtype=np.int64)
+
+    def askable(first: IntArray, second: IntArray) -> BoolArray:
+        i, j = order[first], order[second]
+        can: BoolArray = state.relations(i, j) == 0
+        return can & ~np.isin(np.minimum(i, j) * n + np.maximum(i, j), asked)
+
+    return askable
+
+
+def least_certain(
+    factors: FloatArray, n: int, askable: Callable[[IntArray, IntArray], BoolArray], entries: int = _ENTRIES
+) -> tuple[IntArray, FloatArray]:
+    """Return the n pairs i < j whose chance of being together is nearest to a half, and these chances."""
+    rows = len(factors)
+    step = max(1, entries // rows)
+    pairs, gaps, chance = np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty(0)
+    for start in range(0, rows - 1, step):
+        stop = min(start + step, rows)
+        block = factors[start:stop] @ factors[start:].T
+        gap = np.abs(block - 0.5)
+        gap[np.tril_indices(stop - start, m=rows - start)] = np.inf
+        bound = gaps[-1] if len(gaps) == n else np.inf
+        first, second = np.nonzero(gap < bound)
+        can = askable(first + start, second + start)
+        first, second = first[can], second[can]
+        pairs = np.concatenate([pairs, np.column_stack([first, second]) + start])
+        gaps = np.concatenate([gaps, gap[first, second]])
+        chance = np.concatenate([chance, block[first, second]])
+        best = np.argsort(gaps, kind="stable")[:n]
+        pairs, gaps, chance = pairs[best], gaps[best], chance[best]
+    return pairs, chance

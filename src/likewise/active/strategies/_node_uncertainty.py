@@ -1,0 +1,207 @@
+"""Node uncertainty: the row whose cluster its neighbours, or a mixture of all rows, are least sure of."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from likewise.active._questions import Question
+from likewise.active._state import State
+from likewise.active.strategies._exploration import farthest_rows, is_exploring
+from likewise.active.strategies._labels import by_score, labels_of
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
+from likewise.base import choice, integer
+
+Scope = Literal["local", "global"]
+
+_MOST_ROWS = 10_000  # a mixture of a few Gaussians is known well from so many
+_RIDGE = 0.01  # of the mean variance; the first eigenvector of a graph hardly varies
+_MAX_ITER = 30
+
+
+@dataclass(frozen=True)
+class NodeUncertainty:
+    """The row whose cluster is most uncertain (OCSNU; Xiong, Johnson & Corso).
+
+    Groups are first explored as :class:`FarthestFirst` does. Then, after each clustering with labels c, the
+    row j that is not placed and has the largest uncertainty is placed. *Local*, with N(j) its nearest
+    neighbours:
+
+    .. math:: u_j = 1 - |\\{ z \\in N(j) : c_z = c_j \\}| / |N(j)| \\qquad (6)
+
+    by the Mahalanobis distance of the rows (columns at unit variance, covariance shrunk after Ledoit & Wolf,
+    so that it can be inverted whatever the number of columns). *Global*, with a Gaussian mixture that starts
+    from the clusters:
+
+    .. math:: u_j = -\\sum_z p(z | x_j) \\log p(z | x_j) \\qquad (9)
+
+    (the minus sign is missing in print). The mixture is fitted to the model's ``embedding_``, which for the
+    spectral family is made of the eigenvectors of the kernel that the hints changed. For a model without one
+    the first K principal components of the standardised rows stand in. Ties, common among the few values of
+    the local measure, are broken at random by the seed.
+
+    The neighbours are found once and kept: exactly, O(n^2 d) at worst. After that a question costs O(n) times
+    the number of neighbours. The global measure costs some thirty EM steps on at most 10,000 rows.
+
+    Parameters
+    ----------
+    scope : {"local", "global"}, default="local"
+        Who is asked how sure it is.
+    n_neighbors : int, default=10
+        How many neighbours the local measure looks at.
+
+    References
+    ----------
+    C. Xiong, D. M. Johnson and J. J. Corso, Online active constraint selection for semi-supervised
+    clustering, sect. 2.2 and 2.3.
+
+    Examples
+    --------
+    Row 2 is in a cluster with rows that are none of its neighbours.
+
+    >>> import numpy as np
+    >>> from likewise import Supervision
+    >>> from likewise.active import State
+    >>> from likewise.active.strategies import NodeUncertainty
+    >>> X = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
+    >>> state = State.of(X, Supervision.from_links(6, cannot=[(0, 5)]), n_clusters=2,
+    ...                  labels=np.array([0, 0, 1, 1, 1, 1]))
+    >>> question = NodeUncertainty("local", n_neighbors=2).choose(state, 1)[0]
+    >>> question.rows, question.score
+    ((0, 2), 1.0)
+    """
+
+    scope: Scope = "local"
+    n_neighbors: int = 10
+
+    needs: ClassVar[frozenset[str]] = frozenset({"labels"})
+
+    def __post_init__(self) -> None:
+        for field, rule in (("scope", choice(*get_args(Scope))), ("n_neighbors", integer(1))):
+            if not rule.holds(getattr(self, field)):
+                raise ValueError(f"{field} must be {rule.wanted}, got {getattr(self, field)!r}.")
+
+    @property
+    def name(self) -> str:
+        """How the strategy is called in files and tables."""
+        return f"node-{self.scope}"
+
+    def choose(self, state: State, n: int) -> list[Question]:
+        """Return at most n questions that place rows."""
+        places = Places.of(state)
+        if is_exploring(state, places):
+            return place(state, places, farthest_rows(state, places, n), n)
+        if not len(places.unplaced):
+            return []
+        labels = labels_of(state, self.name)
+        if self.scope == "local":
+            scores = disagreement(labels, self._neighbors(state))
+        else:
+            scores = self._entropy(state, labels)
+
+        def because(row: int) -> str:
+            if self.scope == "local":
+                return f"has {scores[row]:.0%} of its neighbours in other clusters"
+            return f"may be of {np.exp(scores[row]):.1f} clusters"
+
+        return place(state, places, Placing(by_score(state, places, scores), because, scores), n)
+
+    def _neighbors(self, state: State) -> IntArray:
+        key = ("mahalanobis neighbours", self.n_neighbors)
+        if key not in state.cache:
+            state.cache[key] = mahalanobis_neighbors(state.X, self.n_neighbors)
+        neighbors: IntArray = state.cache[key]
+        return neighbors
+
+    def _entropy(self, state: State, labels: IntArray) -> FloatArray:
+        """Return the global measure; it is kept while the labels and the embedding stay the same."""
+        key = ("mixture entropy", state.seed)
+        rows = _embedding(state, labels)
+        before = state.cache.get(key)
+        if before is None or not (np.array_equal(before[0], labels) and np.array_equal(before[1], rows)):
+            before = state.cache[key] = (labels, rows, mixture_entropy(rows, labels, state.seed))
+        entropy: FloatArray = before[2]
+        return entropy
+
+
+def _standardized(X: FloatArray) -> FloatArray:
+    scale = X.std(axis=0)
+    rows: FloatArray = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    return rows
+
+
+def mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
+    """Return the numbers of the k nearest other rows of each row, or of all others if there are fewer."""
+    from sklearn.covariance import ledoit_wolf
+    from sklearn.neighbors import NearestNeighbors
+
+    rows = _standardized(X)
+    if rows.any():
+        variances, directions = np.linalg.eigh(ledoit_wolf(rows, assume_centered=True)[0])
+        # Where all of the variance is in some directions the others hold nothing but rounding.
+        use = variances > 1e-10 * variances[-1]
+        rows = rows @ (directions[:, use] / np.sqrt(variances[use]))
+    # Measured on 100,000 rows: a tree is 10 times faster with 4 columns, and slower from 9 on.
+    search = NearestNeighbors(
+        n_neighbors=min(k, len(rows) - 1), algorithm="kd_tree" if rows.shape[1] <= 8 else "brute"
+    )
+    found = search.fit(rows).kneighbors(return_distance=False)
+    neighbors: IntArray = found.astype(np.int64)
+    return neighbors
+
+
+def disagreement(labels: IntArray, neighbors: IntArray) -> FloatArray:
+    """Return the share of each row's neighbours that are in another cluster (eq. 6)."""
+    share: FloatArray = (labels[neighbors] != labels[:, None]).mean(axis=1)
+    return share
+
+
+def _embedding(state: State, labels: IntArray) -> FloatArray:
+    """Return the model's embedding of the rows, or else principal components of them."""
+    given = getattr(state.model, "embedding_", None)
+    if given is not None and np.shape(given)[0] == state.n_samples:
+        return np.asarray(given, dtype=np.float64)
+    rows = _standardized(state.X)
+    size = min(rows.shape[1], int(labels.max()) + 1)
+    directions = np.linalg.eigh(rows.T @ rows)[1]
+    components: FloatArray = rows @ directions[:, ::-1][:, :size]
+    return components
+
+
+def mixture_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray:
+    """Return the entropy of each row's cluster in a Gaussian mixture that starts from the labels (eq. 9)."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    k, d = int(labels.max()) + 1, rows.shape[1]
+    ridge = _RIDGE * float(rows.var(axis=0).mean()) or 1.0
+    means = np.stack([rows[labels == z].mean(axis=0) for z in range(k)])
+    within = rows - means[labels]
+    spread = np.stack([within[labels == z].T @ within[labels == z] / (labels == z).sum() for z in range(k)])
+    mixture = GaussianMixture(
+        k,
+        reg_covar=ridge,
+        max_iter=_MAX_ITER,
+        weights_init=np.bincount(labels) / len(labels),
+        means_init=means,
+        precisions_init=np.linalg.inv(spread + ridge * np.eye(d)),
+        init_params="random_from_data",  # not used, as all starting values are given, and cheap
+        random_state=seed % 2**32,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps are all that is wanted
+        mixture.fit(_some(rows, seed))
+    chance = mixture.predict_proba(rows)
+    log = np.log(chance, out=np.zeros_like(chance), where=chance > 0)
+    entropy: FloatArray = -(chance * log).sum(axis=1)
+    return entropy
+
+
+def _some(rows: FloatArray, seed: int) -> FloatArray:
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    drawn: FloatArray = rows[np.random.default_rng(seed).choice(len(rows), _MOST_ROWS, replace=False)]
+    return drawn

@@ -1,0 +1,8 @@
+"""Oracles: whoever answers questions, person or simulation. Each has ``answer(question)``."""
+
+from likewise.oracles._callable import CallableOracle
+from likewise.oracles._labels import LabelOracle
+from likewise.oracles._noisy import NoisyOracle
+from likewise.oracles._recorded import RecordedOracle
+
+__all__ = ["CallableOracle", "LabelOracle", "NoisyOracle", "RecordedOracle"]

@@ -1,0 +1,100 @@
+"""An oracle that asks any function: a dialogue, a service, a language model."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from likewise.active import Answer, Question, Reply
+from likewise.base import choice, either, integer
+from likewise.exceptions import LikewiseError
+
+
+class CallableOracle:
+    """Answers as a function does, which may be asynchronous and may fail.
+
+    Parameters
+    ----------
+    function : callable
+        Called with a :class:`~likewise.active.Question`; returns an answer, its word, a
+        :class:`~likewise.active.Reply`, or an awaitable of one.
+    retries : int, default=0
+        How many more times it is called if it raises, or returns what does not answer the question.
+    budget : int, optional
+        The most calls, failed ones among them. A question beyond is an error.
+
+    Attributes
+    ----------
+    n_calls : int
+        How often the function was called.
+
+    Examples
+    --------
+    >>> from likewise.active import Question
+    >>> from likewise.oracles import CallableOracle
+    >>> birds = ["wren", "owl", "winter wren"]
+    >>> def by_name(question):
+    ...     i, j = question.rows
+    ...     return "SAME" if birds[i].split()[-1] == birds[j].split()[-1] else "DIFFERENT"
+    >>> str(CallableOracle(by_name).answer(Question.pair(0, 2)))
+    'SAME'
+    """
+
+    def __init__(
+        self, function: Callable[[Question], Any], *, retries: int = 0, budget: int | None = None
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"CallableOracle: function must be callable, got {function!r}.")
+        for name, value, rule in (
+            ("retries", retries, integer(0)),
+            ("budget", budget, either(integer(0), choice(None))),
+        ):
+            if not rule.holds(value):
+                raise ValueError(f"CallableOracle: {name} must be {rule.wanted}, got {value!r}.")
+        self.function = function
+        self.retries = retries
+        self.budget = budget
+        self.n_calls = 0
+
+    def answer(self, question: Question) -> Answer | Reply:
+        """Return what the function says to the question."""
+        problem: Exception | None = None
+        tries = 0
+        while tries <= self.retries:
+            if self.budget is not None and self.n_calls >= self.budget:
+                raise LikewiseError(
+                    f"the budget of {self.budget} calls is spent; “{question.text}” was not answered."
+                ) from problem
+            self.n_calls += 1
+            tries += 1
+            try:
+                return _understood(self.function(question), question)
+            except Exception as error:  # whatever a service may raise
+                problem = error
+        raise LikewiseError(
+            f"“{question.text}” was not answered after {tries} call(s): {type(problem).__name__}: {problem}"
+        ) from problem
+
+
+def _understood(said: Any, question: Question) -> Answer | Reply:
+    if inspect.isawaitable(said):
+        said = _awaited(said)
+    if isinstance(said, Reply):
+        return Reply(question, said.to(question), said.annotator, said.time, said.seconds)
+    return question.fitting(said)
+
+
+def _awaited(said: Awaitable[Any]) -> Any:
+    async def wait() -> Any:
+        return await said
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(wait())
+    # Within a running loop, as in a notebook, a second one needs a thread of its own.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, wait()).result()

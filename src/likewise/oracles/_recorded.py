@@ -1,0 +1,52 @@
+"""An oracle that repeats what was answered before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from likewise.active import Answer, Question, Reply
+from likewise.exceptions import SupervisionError
+
+Missing = Literal["raise", "unsure"]
+
+
+class RecordedOracle:
+    """Answers as was answered before; of several replies to a question the last one counts.
+
+    Parameters
+    ----------
+    replies : iterable of Reply
+        What was said, such as ``interview.replies``.
+    missing : {"raise", "unsure"}, default="raise"
+        What becomes of a question that nobody answered: an error, or UNSURE.
+
+    Examples
+    --------
+    >>> from likewise.active import Question, Reply
+    >>> from likewise.oracles import RecordedOracle
+    >>> oracle = RecordedOracle([Reply(Question.pair(0, 4), "SAME")], missing="unsure")
+    >>> str(oracle.answer(Question.pair(4, 0))), str(oracle.answer(Question.pair(0, 1)))
+    ('SAME', 'UNSURE')
+    """
+
+    def __init__(self, replies: Iterable[Reply], *, missing: Missing = "raise") -> None:
+        if missing not in get_args(Missing):
+            raise ValueError(f"missing must be one of {get_args(Missing)}, got {missing!r}.")
+        self.missing = missing
+        self._replies = {}
+        for reply in replies:
+            if not isinstance(reply, Reply):
+                raise SupervisionError(f"replies must hold Reply objects, got {reply!r}.")
+            self._replies[reply.question.key] = reply
+
+    def answer(self, question: Question) -> Answer:
+        """Return what was said to the question."""
+        reply = self._replies.get(question.key)
+        if reply is not None:
+            return reply.to(question)
+        if self.missing == "unsure":
+            return Answer.UNSURE
+        raise SupervisionError(
+            f"nobody answered “{question.text}” on record. Use missing='unsure' to go on without."
+        )

@@ -1,0 +1,217 @@
+"""Saved interviews: readable, whole, and only for the rows that they are about."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from likewise import MPCKMeans, PCKMeans, Supervision
+from likewise.active import FarthestFirst, Interview, NodeUncertainty, Question, RandomPairs
+from likewise.exceptions import FileFormatError, LikewiseError
+
+X = np.array([[0.0, 1.0], [0.2, 1.0], [0.4, 0.0], [5.0, 1.0], [5.2, 3.0], [5.4, 1.0]])
+
+
+@dataclass(frozen=True)
+class Own:
+    """A strategy that the package does not know."""
+
+    detail: Any = None
+    name: ClassVar[str] = "own"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def choose(self, state, n):
+        return RandomPairs().choose(state, n)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    interview = Interview(X, n_clusters=2, strategy=RandomPairs(), seed=4, budget=9)
+    interview.tell(
+        Question.pair(3, 0, score=0.25, why="Far apart."), "DIFFERENT", annotator="Zoë", seconds=1.5
+    )
+    interview.skip(Question.pair(1, 2))
+    interview.tell(Question.triplet(5, 1, 0), "UNSURE", time="2026-03-09T12:00:00")
+    interview.undo()
+    path = tmp_path / "interview.json"
+    interview.save(path)
+    return interview, path
+
+
+def edited(path, **changes):
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(content | changes), encoding="utf-8")
+    return path
+
+
+def test_a_file_can_be_read_by_people(saved):
+    interview, path = saved
+    digest = json.loads(path.read_text(encoding="utf-8"))["data"]["digest"]
+    assert path.read_text(encoding="utf-8") == (
+        "{\n"
+        ' "format": "likewise interview",\n'
+        ' "version": 1,\n'
+        f' "data": {{"rows": 6, "columns": 2, "digest": "{digest}"}},\n'
+        ' "seed": 4,\n'
+        ' "n_clusters": 2,\n'
+        ' "discover": false,\n'
+        ' "budget": 9,\n'
+        ' "strategy": {"name": "random", "class": "RandomPairs", "parameters": {}},\n'
+        ' "model": null,\n'
+        ' "hints": [],\n'
+        ' "history": [\n'
+        '  {"event": "answer", "kind": "pair", "rows": [0, 3], "answer": "DIFFERENT", "annotator": "Zoë", '
+        '"seconds": 1.5, "score": 0.25, "why": "Far apart."},\n'
+        '  {"event": "skip", "kind": "pair", "rows": [1, 2]},\n'
+        '  {"event": "answer", "kind": "triplet", "rows": [5, 1, 0], "answer": "UNSURE", '
+        '"time": "2026-03-09T12:00:00"},\n'
+        '  {"event": "undo", "of": 2}\n'
+        " ]\n"
+        "}\n"
+    )
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # nothing left beside it
+    assert interview.n_asked == 1
+
+
+def test_what_is_loaded_is_what_was_saved(saved, tmp_path):
+    interview, path = saved
+    loaded = Interview.load(path, X.tolist())
+    assert loaded.history == interview.history
+    assert (loaded.seed, loaded.budget, loaded.left, loaded.strategy) == (4, 9, 8, RandomPairs())
+    assert loaded.ask() == interview.ask()
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+def test_another_process_asks_the_same(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(30, 3)).round(6)
+    interview = Interview(rows, n_clusters=3, seed=2)
+    for answer in ("DIFFERENT", "UNSURE", "SAME", "DIFFERENT", "DIFFERENT", "SAME"):
+        interview.tell(interview.ask(), answer)
+    interview.save(tmp_path / "i.json")
+    code = (
+        "import numpy as np, sys\n"
+        "from likewise.active import Interview\n"
+        "rows = np.random.default_rng(0).normal(size=(30, 3)).round(6)\n"
+        "print([question.rows for question in Interview.load(sys.argv[1], rows).ask(4)])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "i.json")],
+        env=os.environ | {"PYTHONHASHSEED": "12345"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str([question.rows for question in interview.ask(4)])
+
+
+def test_given_hints_and_parameters_come_back(tmp_path):
+    hints = Supervision.from_links(6, must=[(0, 1)], must_weights=2.5, cannot_groups=[[0, 3, 4]])
+    hints |= Supervision.from_triplets(6, [(0, 1, 5)], "AB")
+    interview = Interview(
+        X, strategy=NodeUncertainty("global", n_neighbors=4), n_clusters=3, discover=True, supervision=hints
+    )
+    interview.save(tmp_path / "i.json")
+    loaded = Interview.load(tmp_path / "i.json", X)
+    assert loaded.given == hints
+    assert loaded.strategy == NodeUncertainty("global", n_neighbors=4)
+    assert (loaded.discover, loaded.n_clusters) == (True, 3)
+    assert loaded.ask() == interview.ask()
+
+
+def test_another_strategy_may_be_given(saved):
+    _, path = saved
+    assert Interview.load(path, X, strategy=FarthestFirst()).strategy == FarthestFirst()
+
+
+def test_a_model_of_ones_own_has_to_be_given_again(tmp_path):
+    interview = Interview(X, model=PCKMeans(n_clusters=2), strategy=NodeUncertainty())
+    interview.save(tmp_path / "i.json")
+    with pytest.raises(LikewiseError, match=r"held with the model PCKMeans\(n_clusters=2\). Give it again"):
+        Interview.load(tmp_path / "i.json", X)
+    assert Interview.load(tmp_path / "i.json", X, model=PCKMeans(n_clusters=2)).ask() == interview.ask()
+    assert Interview.load(tmp_path / "i.json", X, model=MPCKMeans(n_clusters=3)).n_clusters == 3
+
+
+@pytest.mark.parametrize("strategy", [Own(), Own(detail=object())])
+def test_a_strategy_of_ones_own_has_to_be_given_again(tmp_path, strategy):
+    interview = Interview(X, n_clusters=2, strategy=strategy)
+    interview.save(tmp_path / "i.json")
+    with pytest.raises(LikewiseError, match="the strategy 'own' cannot be made from the file"):
+        Interview.load(tmp_path / "i.json", X)
+    assert Interview.load(tmp_path / "i.json", X, strategy=Own()).ask() == interview.ask()
+
+
+@pytest.mark.parametrize("other", [X[:5], X[:, :1], X + 1e-9, X[::-1]])
+def test_other_rows_are_refused(saved, other):
+    with pytest.raises(FileFormatError, match="about other rows"):
+        Interview.load(saved[1], other)
+
+
+def test_a_newer_version_is_refused(saved):
+    with pytest.raises(FileFormatError, match="of version 2, written by a newer likewise"):
+        Interview.load(edited(saved[1], version=2), X)
+
+
+def test_a_file_cut_short_is_refused_wherever_it_is_cut(saved):
+    _, path = saved
+    whole = path.read_bytes()
+    for length in range(0, len(whole) - 2, 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FileFormatError, match="cut short"):
+            Interview.load(path, X)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"format": "hints"}, "not a saved interview"),
+        ({"version": "1"}, "should be a whole number"),
+        ({"data": None}, "'data' should be a dict"),
+        ({"history": None}, "'history' should be a list"),
+        ({"hints": {}}, "'hints' should be a list"),
+        ({"hints": [3]}, "hint 1: wanted an object"),
+        ({"hints": [{"kind": "must", "items": ["0", "9"]}]}, "hint 1"),
+        ({"seed": None}, "seed must be"),
+        ({"n_clusters": 99}, "n_clusters=99"),
+        ({"strategy": {"class": "RandomPairs", "name": "random", "parameters": {"x": 1}}}, "cannot be made"),
+        ({"history": ["answer"]}, "event 0 of the history"),
+        ({"history": [{"event": "shrug", "kind": "pair", "rows": [0, 1]}]}, "no such event: 'shrug'"),
+        ({"history": [{"event": "answer", "kind": "pair", "rows": [0, 1]}]}, "event 0 .* 'answer'"),
+        ({"history": [{"event": "answer", "kind": "pair", "rows": [0, 9], "answer": "SAME"}]}, "names row 9"),
+        ({"history": [{"event": "answer", "kind": "pair", "rows": 3, "answer": "SAME"}]}, "event 0"),
+        ({"history": [{"event": "undo", "of": 0}]}, "no answer or skip that still counts"),
+    ],
+)
+def test_a_file_that_was_spoilt_is_refused(saved, changes, said):
+    with pytest.raises(FileFormatError, match=said):
+        Interview.load(edited(saved[1], **changes), X)
+
+
+def test_missing_settings_are_told(saved):
+    content = json.loads(saved[1].read_text(encoding="utf-8"))
+    del content["seed"]
+    saved[1].write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(FileFormatError, match="'seed'"):
+        Interview.load(saved[1], X)
+
+
+def test_an_old_file_stays_whole_if_saving_fails(saved, monkeypatch):
+    interview, path = saved
+    before = path.read_bytes()
+    interview.tell(interview.ask(), "SAME")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        interview.save(path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Interview.load(tmp_path / "nothing.json", X)
