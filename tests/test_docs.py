@@ -65,6 +65,7 @@ ROOMS = [
     "metric",
     "spectral",
     "active",
+    "bayesian",
     "oracles",
     "evaluation",
     "datasets",

@@ -12,6 +12,7 @@ ESTIMATORS = all_hinted_estimators()
 def test_the_walk_finds_the_family():
     assert [cls.__name__ for cls in ESTIMATORS] == [
         "BagSpectralClustering",
+        "BayesianClustering",
         "COPKMeans",
         "ConstrainedKMeans",
         "ConstrainedKernelKMeans",

@@ -17,6 +17,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from likewise.active import Interview
+    from likewise.bayesian import BayesianClustering
     from likewise.discriminative import DiscriminativeClustering
     from likewise.evaluation import HintSearchCV
     from likewise.kmeans import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "BagSpectralClustering": "spectral",
+    "BayesianClustering": "bayesian",
     "COPKMeans": "kmeans",
     "ConstrainedKMeans": "kmeans",
     "ConstrainedKernelKMeans": "spectral",
@@ -56,6 +58,7 @@ _HOME = {
 }
 _ROOMS = (
     "active",
+    "bayesian",
     "datasets",
     "discriminative",
     "evaluation",
@@ -72,6 +75,7 @@ _ROOMS = (
 
 __all__ = [
     "BagSpectralClustering",
+    "BayesianClustering",
     "COPKMeans",
     "ConstrainedKMeans",
     "ConstrainedKernelKMeans",

@@ -1,9 +1,31 @@
-"""Readable twins of the strategies: interviews with a memory, as the papers print them, and plain scores."""
+"""Readable twins of the strategies: interviews with a memory, as the papers print them, and plain scores.
+
+And the small states that tests of strategies begin with.
+"""
 
 import itertools
 import math
 
 import numpy as np
+
+from likewise import Supervision
+from likewise.active import Question, State
+
+
+def line(*points):
+    return np.array(points, dtype=float)[:, None]
+
+
+def told(X, must=(), cannot=(), asked=None, **more):
+    """A state in which these links were asked for, unless `asked` says otherwise."""
+    pairs = [*must, *cannot] if asked is None else asked
+    return State.of(
+        X,
+        Supervision.from_links(len(X), must=list(must) or None, cannot=list(cannot) or None),
+        asked=frozenset(Question.pair(*pair).key for pair in pairs),
+        n_answers=len(pairs),
+        **more,
+    )
 
 
 def away(X, i, j):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from likewise.bayesian._network import Network
 from likewise.bayesian._prior import Prior
+
+# Regression weights give logits within one or so of each other; these make them clear but not sure.
+_STRETCH = 4.0
 
 
 def log_joint(
@@ -27,20 +36,59 @@ def log_joint(
     return value, by_logits.T @ features - prior.precision * W
 
 
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """Where a climb ended."""
+
+    W: np.ndarray
+    value: float
+    n_iter: int
+    converged: bool
+
+
 def climb(
-    W: np.ndarray, features: np.ndarray, prior: Prior, network: Network, *, max_iter: int, tol: float
-) -> tuple[np.ndarray, float, bool]:
-    """Climb from W; return the end, its value, and whether it is a summit."""
+    W: np.ndarray,
+    features: np.ndarray,
+    prior: Prior,
+    network: Network,
+    *,
+    max_iter: int,
+    tol: float,
+    done: Callable[[], bool] = lambda: False,
+) -> Mode:
+    """Climb from W, until a summit, `max_iter` steps, or a callback that asks to stop."""
 
     def downhill(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = log_joint(flat.reshape(W.shape), features, prior, network)
         return -value, -gradient.ravel()
+
+    def after(intermediate_result: object) -> None:
+        if done():
+            raise StopIteration
 
     found = minimize(
         downhill,
         W.ravel(),
         jac=True,
         method="L-BFGS-B",
+        callback=after,
         options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-5},
     )
-    return found.x.reshape(W.shape), -float(found.fun), found.status != 1
+    return Mode(found.x.reshape(W.shape), -float(found.fun), int(found.nit), found.status not in (1, 99))
+
+
+def starts(features: np.ndarray, n_clusters: int, n: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return weights that part the rows as k-means does, each from its own draw.
+
+    The weights are a ridge regression on the clusters, stretched: a logistic one would be no better a place
+    to climb from.
+    """
+    found = []
+    gram = features.T @ features + 0.1 * len(features) * np.eye(features.shape[1])
+    for seed in rng.integers(np.iinfo(np.int32).max, size=max(n, 0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+            means = KMeans(n_clusters, n_init=1, random_state=int(seed)).fit(features[:, :-1])
+        member = np.eye(n_clusters)[means.labels_] - 1.0 / n_clusters
+        found.append(_STRETCH * np.linalg.solve(gram, features.T @ member).T)
+    return found

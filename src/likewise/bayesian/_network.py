@@ -1,7 +1,7 @@
 """Answers as a network: what they make of the clusters of the rows that they name.
 
-Given the weights of the softmax model the clusters of rows are independent, and an answer ties two of them.
-Where the answers form a forest, messages give everything exactly. Where they close cycles, see `Network.of`.
+Given the weights of the softmax model the clusters of rows are independent, and an answer ties two or three
+of them. Where answers form a forest, messages are exact. Where they close cycles, see `Network.of`.
 """
 
 from __future__ import annotations
@@ -9,36 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from likewise.bayesian._answers import (
+    LOUDEST,
+    OTHERS,
+    SEEN_FROM,
+    Answers,
+    Forest,
+    find_cycles,
+    hang,
+    joined,
+    opened,
+    stated,
+)
 from likewise.kernels.messages import gather, spread
 from likewise.supervision import Supervision
 
 # Cycles are summed over exactly as long as there are no more ways than these to place their rows.
 MOST_WAYS = 4096
-# No answer, whatever its weight, speaks louder than this, in nats: beyond it sums underflow.
-LOUDEST = 50.0
-
-
-@dataclass(frozen=True, eq=False)
-class _Edges:
-    """Edges between nodes a < b, and the log-probability of what was said if equal, and if different."""
-
-    ends: np.ndarray
-    log_same: np.ndarray
-    log_other: np.ndarray
-
-    def merged(self, node: np.ndarray) -> tuple[_Edges, float]:
-        """Rename the ends, join parallel edges, and take out loops, whose logarithm is returned."""
-        ends = np.sort(node[self.ends], axis=1)
-        loop = ends[:, 0] == ends[:, 1]
-        constant = float(self.log_same[loop].sum())
-        unique, inverse = np.unique(ends[~loop], axis=0, return_inverse=True)
-        inverse = inverse.ravel()
-        log_same = np.bincount(inverse, weights=self.log_same[~loop], minlength=len(unique))
-        log_other = np.bincount(inverse, weights=self.log_other[~loop], minlength=len(unique))
-        return _Edges(unique.reshape(-1, 2), log_same, log_other), constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +34,7 @@ class _Core:
     """Nodes tied in cycles, few enough to go through all ways to place them."""
 
     nodes: np.ndarray
-    weight: np.ndarray  # of every way, nodes[0]'s cluster slowest
+    weight: np.ndarray  # of every way, the cluster of nodes[0] slowest
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,76 +59,61 @@ class Network:
     _member: np.ndarray  # rows, sorted by the node that they belong to
     _start: np.ndarray  # where the members of each node begin
     _node: np.ndarray  # the node that speaks for each row
-    _order: np.ndarray
-    _parent: np.ndarray
-    _same: np.ndarray
-    _other: np.ndarray
+    _forest: Forest
     _cores: tuple[_Core, ...]
-    _stated: _Edges
+    _stated: Answers
 
     @classmethod
     def of(cls, hints: Supervision, n_clusters: int, epsilon: float, most_ways: int = MOST_WAYS) -> Network:
-        """Make the network of the links.
+        """Make the network of links and triplets.
 
         Trees of answers, whatever their size, and cycles whose rows can be placed in at most `most_ways`
         ways, with all trees that hang on them, are treated exactly. Of larger ones, first the must-links
-        that no cannot-link contradicts are taken as certain. If that is not enough, a tree of the loudest
-        answers is kept, and each answer that closes a cycle speaks of a copy of one of its rows: a row with
-        the same columns, whose cluster is drawn anew.
+        that no cannot-link contradicts are taken as certain. If that is not enough, each answer that closes
+        a cycle speaks of a copy of one of its rows: a row with the same columns, whose cluster is drawn anew.
         """
-        rows, edges = _edges_of(hints, epsilon)
-        n = len(rows)
-        component = connected_components(_graph(edges.ends, n), directed=False)[1]
-        node, constant = np.arange(n), 0.0
-        hard, _ = _hard_nodes(edges.ends, n, n_clusters, most_ways)
-        exact = not hard.any()
+        rows, said = stated(hints, epsilon)
+        answers, node, settled = said, np.arange(len(rows)), 0.0
+        cycles = find_cycles(answers, len(rows), n_clusters, most_ways)
+        exact = not cycles.hard.any()
         if not exact:
-            node = _joined(edges, hard)
-            edges, constant = edges.merged(node)
-        n_nodes = int(node.max(initial=-1)) + 1
-        hard, core = _hard_nodes(edges.ends, n_nodes, n_clusters, most_ways)
-        of = np.arange(n_nodes)  # which node a node or its copy is
-        if hard.any():
-            edges, of, closing = _split(edges, hard)
-            core[hard] = False
-            core = np.concatenate([core, np.zeros(closing, dtype=bool)])
-        log_most = np.maximum(edges.log_same, edges.log_other)
-        constant += float(log_most.sum())
-        same = np.exp(np.maximum(edges.log_same - log_most, -LOUDEST))
-        other = np.exp(np.maximum(edges.log_other - log_most, -LOUDEST))
-        inside = core[edges.ends].all(axis=1) if len(edges.ends) else np.zeros(0, dtype=bool)
-        order, parent, up = _forest(edges.ends, len(of), core, inside)
-        members = [np.flatnonzero(node == v) for v in range(n_nodes)] if not exact else None
-        if members is None:
-            member, start = np.arange(n), np.arange(n)
-        else:
-            lists = [members[v] for v in of]
-            member = np.concatenate(lists) if lists else np.zeros(0, dtype=np.int64)
-            start = np.concatenate([[0], np.cumsum([len(m) for m in lists])[:-1]]).astype(np.int64)
-        per_node = np.ones((2, len(of)))
-        child = np.flatnonzero(up >= 0)
-        per_node[0, child], per_node[1, child] = same[up[child]], other[up[child]]
+            node = joined(answers, cycles.hard)
+            answers, settled = answers.renamed(node)
+            cycles = find_cycles(answers, int(node.max()) + 1, n_clusters, most_ways)
+        n_nodes = len(cycles.hard)
+        of, in_core, in_cores = np.arange(n_nodes), cycles.core & ~cycles.hard, cycles.answers
+        if cycles.hard.any():
+            in_cores = in_cores & ~cycles.hard[answers.nodes[:, 0]]
+            answers, of = opened(answers, cycles.hard)
+            in_core = np.concatenate([in_core, np.zeros(len(of) - n_nodes, dtype=bool)])
+        chance, taken_out = answers.chances()
+        cores = _cores(answers[in_cores], chance[in_cores], len(of), n_clusters)
+        forest = hang(answers[~in_cores], chance[~in_cores], len(of), in_core)
+        order = np.argsort(node, kind="stable")
+        first = np.searchsorted(node[order], np.arange(n_nodes + 1))
+        members = [order[first[v] : first[v + 1]] for v in of]
+        member = np.concatenate([*members, np.zeros(0, dtype=np.int64)])
+        start = np.cumsum([0, *(len(m) for m in members)])[: len(of)].astype(np.int64)
         return cls(
-            n_clusters, rows, component, exact, constant, member, start, node, order, parent,
-            per_node[0], per_node[1],
-            tuple(_cores(edges.ends[inside], same[inside], other[inside], n_clusters)),
-            _edges_of(hints, epsilon)[1],
+            n_clusters, rows, said.components(len(rows)), exact, settled + taken_out,
+            member, start, node, forest, cores, said,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ sums over the clusters
 
     def _heard(self, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what each node hears from below, (S, n_nodes, k), and the logarithm of all sums, (S,)."""
-        if len(self._member) == len(self.rows):
+        if len(self._start) == len(self.rows) == len(self._member):
             belief, total = np.exp(log_p), np.full(len(log_p), self._constant)
         else:
-            joined = np.add.reduceat(log_p[:, self._member], self._start, axis=1)
-            most = joined.max(axis=2, keepdims=True)
-            belief = np.exp(joined - most)
+            together = np.add.reduceat(log_p[:, self._member], self._start, axis=1)
+            most = together.max(axis=2, keepdims=True)
+            belief = np.exp(together - most)
             mass = belief.sum(axis=2, keepdims=True)
             belief /= mass
             total = self._constant + (np.log(mass) + most).sum(axis=(1, 2))
-        gather(self._order, self._parent, self._same, self._other, belief, total)
+        tree = self._forest
+        gather(tree.parent, tree.first, tree.second, tree.chance, belief, total)
         return belief, total
 
     def _ways(self, core: _Core, belief: np.ndarray) -> np.ndarray:
@@ -151,7 +124,7 @@ class Network:
         return np.asarray(joint * core.weight)
 
     def log_likelihood(self, log_p: np.ndarray) -> np.ndarray:
-        """Return log P(answers | W), shape (S,), for log-probabilities of the rows, shape (S, n_hinted, k)."""
+        """Return log P(answers | W), shape (S,), for the rows' log-probabilities, (S, n_hinted, k)."""
         belief, total = self._heard(log_p)
         for core in self._cores:
             total += np.log(np.maximum(self._ways(core, belief).sum(axis=1), 1e-300))
@@ -168,12 +141,24 @@ class Network:
             for at, v in enumerate(core.nodes):
                 others = tuple(1 + j for j in range(len(core.nodes)) if j != at)
                 belief[:, v] = ways.sum(axis=others)
-        spread(self._order, self._parent, self._same, self._other, belief)
+        tree, room = self._forest, np.empty(self.n_clusters)
+        spread(tree.parent, tree.first, tree.second, tree.chance, room, belief)
         return total, belief
 
     def row_posterior(self, log_p: np.ndarray) -> np.ndarray:
         """Return the rows' distributions given answers and W, shape (S, n_hinted, k)."""
         return np.asarray(self.posterior(log_p)[1][:, self._node])
+
+    def together(self, log_p: np.ndarray, i: int) -> np.ndarray:
+        """Return the probability, given answers and W, that row i is with each row, shape (S, n_hinted)."""
+        shared = np.zeros(log_p.shape[:2])
+        own = self.row_posterior(log_p)[:, i]
+        for h in range(self.n_clusters):
+            there = log_p.copy()
+            there[:, i] = np.where(np.arange(self.n_clusters) == h, 0.0, -2 * LOUDEST)
+            shared += own[:, h, None] * self.row_posterior(there)[:, :, h]
+        shared[:, i] = 1.0
+        return np.minimum(shared, 1.0)
 
     def gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
         """Return log P(answers | W) of one model, and its gradient by the logits of the rows.
@@ -195,13 +180,14 @@ class Network:
         Max-product on forests and over the ways of cores. Where sums are not exact, rows are then moved one
         by one, in a fixed order, as long as the probability of all answers as stated rises.
         """
-        k = self.n_clusters
-        score = np.add.reduceat(log_p[self._member], self._start, axis=0) if len(self.rows) else log_p.copy()
-        log_same, log_other = np.log(self._same), np.log(self._other)
-        heard = np.empty((len(score), k))
-        for i in self._order:
-            heard[i] = np.maximum(score[i] + log_same[i], _best_other(score[i]) + log_other[i])
-            score[self._parent[i]] += heard[i]
+        k, tree = self.n_clusters, self._forest
+        score = np.add.reduceat(log_p[self._member], self._start, axis=0)
+        tables = [_log_table(tree.chance[f], tree.second[f] >= 0, k) for f in range(len(tree.parent))]
+        for f, table in enumerate(tables):
+            reach = table + (score[tree.first[f]][:, None] if tree.second[f] >= 0 else score[tree.first[f]])
+            if tree.second[f] >= 0:
+                reach = reach + score[tree.second[f]]
+            score[tree.parent[f]] += reach.reshape(k, -1).max(axis=1)
         label = score.argmax(axis=1)
         for core in self._cores:
             joint = np.zeros(1)
@@ -209,24 +195,38 @@ class Network:
                 joint = (joint[:, None] + score[v]).ravel()
             way = int((joint + np.log(core.weight)).argmax())
             label[core.nodes] = np.unravel_index(way, [k] * len(core.nodes))
-        for i in self._order[::-1]:
-            there = np.arange(k) == label[self._parent[i]]
-            label[i] = (score[i] + np.where(there, log_same[i], log_other[i])).argmax()
+        for f in range(len(tables) - 1, -1, -1):
+            a, b = tree.first[f], tree.second[f]
+            row = tables[f][label[tree.parent[f]]]
+            if b < 0:
+                label[a] = (row + score[a]).argmax()
+            else:
+                label[a], label[b] = np.divmod(int((row + score[a][:, None] + score[b]).argmax()), k)
         label = label[self._node]
         return label if self.exact else self._improved(label, log_p)
 
     def _improved(self, label: np.ndarray, log_p: np.ndarray, max_sweeps: int = 20) -> np.ndarray:
-        ends, pull = self._stated.ends, self._stated.log_same - self._stated.log_other
-        pull = np.clip(pull, -LOUDEST, LOUDEST)
-        row, neighbour = np.concatenate([ends, ends[:, ::-1]]).T
-        order = np.argsort(row, kind="stable")
-        neighbour, pull = neighbour[order], np.tile(pull, 2)[order]
-        first = np.searchsorted(row[order], np.arange(len(label) + 1))
+        said = self._stated
+        logs = np.maximum(said.logs - said.logs.max(axis=1, keepdims=True), -LOUDEST)
+        node, answer = said.incidence(len(label))
+        place = np.nonzero(said.nodes >= 0)[1]
+        order = np.argsort(node, kind="stable")
+        first = np.searchsorted(node[order], np.arange(len(label) + 1))
+        # How much better than nothing each relation, as a row sees it, explains each of its answers.
+        seen = logs[answer[:, None], SEEN_FROM[place]] - logs[answer, 3][:, None]
+        others = said.nodes[answer[:, None], OTHERS[place]]
+        seen, others = seen[order], others[order]
         for _ in range(max_sweeps):
             moved = False
             for i in range(len(label)):
                 part = slice(first[i], first[i + 1])
-                value = log_p[i] + np.bincount(label[neighbour[part]], pull[part], self.n_clusters)
+                u, v = others[part].T
+                pair = v < 0
+                apart = pair | (label[u] != label[v])
+                value = log_p[i] + np.bincount(label[u[apart]], seen[part][apart, 0], self.n_clusters)
+                more = apart & ~pair
+                value += np.bincount(label[v[more]], seen[part][more, 1], self.n_clusters)
+                value -= np.bincount(label[u[~apart]], seen[part][~apart, 2], self.n_clusters)
                 new = int(value.argmax())
                 if value[new] > value[label[i]] + 1e-9:
                     label[i], moved = new, True
@@ -235,127 +235,29 @@ class Network:
         return label
 
 
-def _best_other(score: np.ndarray) -> np.ndarray:
-    """Return for each cluster the best score of another one."""
-    if len(score) == 1:
-        return np.full(1, -np.inf)
-    top = int(score.argmax())
-    best = np.full(len(score), score[top])
-    best[top] = np.delete(score, top).max()
-    return best
+def _log_table(chance: np.ndarray, triplet: bool, k: int) -> np.ndarray:
+    """Return the logarithm of the chance for each way to place the two or three nodes of an answer."""
+    log_chance = np.log(chance)
+    same = np.eye(k, dtype=bool)
+    if not triplet:
+        return np.where(same, log_chance[0], log_chance[3])
+    with_first, with_second, apart = same[:, :, None], same[:, None, :], same[None]
+    table = np.where(with_first & ~with_second, log_chance[0], log_chance[3])
+    table = np.where(with_second & ~with_first, log_chance[1], table)
+    return np.where(apart & ~with_first, log_chance[2], table)
 
 
-# ---------------------------------------------------------------------- making a network
-
-
-def _edges_of(hints: Supervision, epsilon: float) -> tuple[np.ndarray, _Edges]:
-    """Return the rows that links name, and the links between them, parallel ones joined."""
-    cliques, clique_weights = hints.cannot_groups.pairs()
-    star = hints.must_groups.star_edges()
-    star_weights = np.repeat(hints.must_groups.weights, np.diff(hints.must_groups.indptr) - 1)
-    must = np.concatenate([hints.must, star])
-    cannot = np.concatenate([hints.cannot, cliques])
-    weight = np.concatenate([hints.must_weights, star_weights, hints.cannot_weights, clique_weights])
-    right, wrong = weight * np.log1p(-epsilon), weight * np.log(epsilon)
-    ends = np.concatenate([must, cannot])
-    says_same = np.arange(len(ends)) < len(must)
-    rows = np.unique(ends)
-    edges = _Edges(
-        np.searchsorted(rows, ends), np.where(says_same, right, wrong), np.where(says_same, wrong, right)
-    )
-    return rows, edges.merged(np.arange(len(rows)))[0]
-
-
-def _graph(ends: np.ndarray, n: int, weight: np.ndarray | None = None) -> coo_array:
-    data = np.ones(len(ends)) if weight is None else weight
-    return coo_array((data, ends.T), shape=(n, n)).tocsr()
-
-
-def _hard_nodes(ends: np.ndarray, n: int, n_clusters: int, most_ways: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which nodes are in components with too large a core, and which nodes are in cores.
-
-    A core is what is left of a component when leaves are cut off, again and again: nothing, for a tree.
-    """
-    alive = np.ones(len(ends), dtype=bool)
-    degree = np.bincount(ends.ravel(), minlength=n)
-    while True:
-        leaf = degree == 1
-        cut = alive & leaf[ends].any(axis=1) if len(ends) else alive
-        if not cut.any():
-            break
-        alive &= ~cut
-        degree = np.bincount(ends[alive].ravel(), minlength=n)
-    core = degree > 0
-    _, component = connected_components(_graph(ends, n), directed=False)
-    size = np.bincount(component, weights=core, minlength=1)
-    too_large = size * np.log(max(n_clusters, 1)) > np.log(most_ways) + 1e-9
-    return too_large[component], core
-
-
-def _joined(edges: _Edges, hard: np.ndarray) -> np.ndarray:
-    """Return a number for each node, the same for hard nodes that uncontradicted must-links join."""
-    says_same = edges.log_same > edges.log_other
-    inside = hard[edges.ends].all(axis=1)
-    _, joined = connected_components(_graph(edges.ends[says_same & inside], len(hard)), directed=False)
-    against = ~says_same & (joined[edges.ends[:, 0]] == joined[edges.ends[:, 1]])
-    contradicted = np.isin(joined, joined[edges.ends[against, 0]])
-    alone = joined.max(initial=0) + 1 + np.arange(len(hard))
-    return np.unique(np.where(contradicted, alone, joined), return_inverse=True)[1].ravel()
-
-
-def _split(edges: _Edges, hard: np.ndarray) -> tuple[_Edges, np.ndarray, int]:
-    """Open the cycles among hard nodes: return the edges, the node that each node is, the number of copies."""
-    n = len(hard)
-    pull = edges.log_same - edges.log_other
-    # Must-links say more than cannot-links, so they are kept first; all weights must differ from 0.
-    loud = np.where(pull > 0, 2.0, 1.0) + np.minimum(np.abs(pull), LOUDEST) / (2 * LOUDEST)
-    tree = minimum_spanning_tree(_graph(edges.ends, n, 4.0 - loud)).tocoo()
-    kept = np.isin(edges.ends @ [n, 1], np.minimum(*tree.coords) * n + np.maximum(*tree.coords))
-    closing = np.flatnonzero(~kept & hard[edges.ends[:, 0]])
-    ends = edges.ends.copy()
-    of = np.concatenate([np.arange(n), ends[closing, 1]])
-    ends[closing, 1] = n + np.arange(len(closing))
-    return _Edges(ends, edges.log_same, edges.log_other), of, len(closing)
-
-
-def _forest(
-    ends: np.ndarray, n: int, core: np.ndarray, inside: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Hang the trees on their roots: return children before parents, each node's parent, and its edge."""
-    near: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-    for e in np.flatnonzero(~inside).tolist():
-        a, b = ends[e].tolist()
-        near[a].append((b, e))
-        near[b].append((a, e))
-    parent, up = np.full(n, -1), np.full(n, -1)
-    seen = core.copy()
-    line: list[int] = []
-    for root in [*np.flatnonzero(core).tolist(), *range(n)]:
-        if not core[root] and seen[root]:
-            continue
-        seen[root] = True
-        queue = [root]
-        for v in queue:  # grows while it is walked
-            for w, e in near[v]:
-                if not seen[w]:
-                    seen[w], parent[w], up[w] = True, v, e
-                    queue.append(w)
-        line += queue[1:]
-    return np.array(line[::-1], dtype=np.int64), parent, up
-
-
-def _cores(ends: np.ndarray, same: np.ndarray, other: np.ndarray, n_clusters: int) -> list[_Core]:
+def _cores(answers: Answers, chance: np.ndarray, n_nodes: int, k: int) -> tuple[_Core, ...]:
     """List the cores, with the weight of every way to place their nodes."""
-    nodes, local = np.unique(ends, return_inverse=True)
-    local = local.reshape(-1, 2)
-    _, piece = connected_components(_graph(local, len(nodes)), directed=False)
+    component = answers.components(n_nodes)
+    of_answer = component[answers.nodes[:, 0]]
     cores = []
-    for c in range(piece.max(initial=-1) + 1):
-        mine = np.flatnonzero(piece == c)
-        place = np.indices([n_clusters] * len(mine)).reshape(len(mine), -1)
+    for c in np.unique(of_answer):
+        nodes = np.flatnonzero(component == c)
+        place = np.indices([k] * len(nodes)).reshape(len(nodes), -1)
         log_weight = np.zeros(place.shape[1])
-        for e in np.flatnonzero(piece[local[:, 0]] == c):
-            a, b = np.searchsorted(mine, local[e])
-            log_weight += np.log(np.where(place[a] == place[b], same[e], other[e]))
-        cores.append(_Core(nodes[mine], np.exp(np.maximum(log_weight, -600.0))))
-    return cores
+        for f in np.flatnonzero(of_answer == c):
+            at = [place[np.searchsorted(nodes, v)] for v in answers.nodes[f] if v >= 0]
+            log_weight += _log_table(chance[f], len(at) == 3, k)[tuple(at)]
+        cores.append(_Core(nodes, np.exp(np.maximum(log_weight, -600.0))))
+    return tuple(cores)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp
+from scipy.special import logsumexp
 
 from likewise.bayesian._network import Network
 from likewise.bayesian._prior import Prior
@@ -31,13 +31,19 @@ class Target:
         The prior of the weights.
     network : Network
         The answers.
-    features : ndarray of shape (n_hinted + n_free, n_columns)
-        The columns of the rows that answers name, then of those that the prior looks at.
+    features : ndarray of shape (n_rows, n_columns)
+        The columns of the rows that answers name, or may name, then of those that the prior looks at.
+    told : ndarray
+        Where the rows of the network stand among them.
+    n_told : int
+        How many rows come before those that the prior looks at.
     """
 
     prior: Prior
     network: Network
     features: np.ndarray
+    told: np.ndarray
+    n_told: int
 
     def logits(self, W: np.ndarray) -> np.ndarray:
         """Return the logits of all rows for weights of shape (S, k, n_columns), shape (S, k, n)."""
@@ -46,12 +52,14 @@ class Target:
 
     def value(self, logits: np.ndarray) -> np.ndarray:
         """Return the log-density beside the Gaussian, shape (S,); the logits are used up."""
-        m = len(self.network.rows)
         value = np.zeros(len(logits))
-        if m:
-            log_p = log_softmax(logits[:, :, :m].transpose(0, 2, 1), axis=2)
-            value += self.network.log_likelihood(np.ascontiguousarray(log_p))
-        return value + self.prior.of_rows(logits[:, :, m:])
+        if len(self.told):
+            # SciPy's log_softmax also looks out for infinite logits, and takes half as long again.
+            log_p = logits[:, :, self.told]
+            log_p -= log_p.max(axis=1, keepdims=True)
+            log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
+            value += self.network.log_likelihood(np.ascontiguousarray(log_p.transpose(0, 2, 1)))
+        return value + self.prior.of_rows(logits[:, :, self.n_told :])
 
 
 def effective_number(log_weight: np.ndarray) -> float:

@@ -11,7 +11,7 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class Prior:
-    """log P(W | X) = -lambda/2 |W|^2 - tau mean_i H(p_i) + balance H(mean_i p_i), eq. (4.3) and the balance."""
+    """log P(W | X) = -lambda/2 |W|^2 - tau mean_i H(p_i) + balance H(mean_i p_i); (4.3) has no balance."""
 
     precision: float
     tau: float

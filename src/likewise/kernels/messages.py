@@ -1,8 +1,14 @@
-"""Sum-product on a forest, for many models at once.
+"""Sum-product on a forest of answers about pairs and triplets, for many models at once.
 
-Each node has a distribution over k clusters for each of S models. An edge from a node to its parent weighs
-equal clusters by `same` and different ones by `other`, so that the message of a child with distribution b is
-``other + (same - other) b``: k numbers from k, not from k squared.
+Each node has a distribution over k clusters for each of S models. An answer joins a parent with one child, or
+with two, and weighs what may be true of them:
+
+    chance[0]: the parent is with the first child (of a triplet: with it alone)
+    chance[1]: with the second child alone; unused for a pair
+    chance[2]: the two children are together, without the parent; unused for a pair
+    chance[3]: nothing of this: no two are together, or all three are
+
+Sums over k x k or k x k x k ways are sums of k products, since only equality matters.
 """
 
 from math import log
@@ -10,55 +16,92 @@ from math import log
 from numba import njit
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _message(chance, first, second, alone, u, v, shared):
+    """Weigh one cluster of a node, by the probabilities u, v that the two others have it.
+
+    first, second, alone: which chances are those that the node is with the first alone, with the second
+    alone, and that these two are together without it. They share a cluster with probability `shared`.
+    """
+    none = chance[3]
+    value = (
+        none
+        + (chance[first] - none) * u * (1.0 - v)
+        + (chance[second] - none) * v * (1.0 - u)
+        + (chance[alone] - none) * (shared - u * v)
+    )
+    # A mean of chances is no less than the least of them, but for rounding.
+    return max(value, min(min(chance[0], chance[1]), min(chance[2], none)))
+
+
 @njit(nogil=True, cache=True)
-def gather(order, parent, same, other, belief, log_total):
+def gather(parent, first, second, chance, belief, log_total):
     """Pass messages from the leaves to the roots.
 
-    order: the nodes that have a parent, children before parents; parent, same, other: of each node: IN.
-    belief (S, m, k): OUT, begins as the nodes' own distributions and ends as what each node hears from
-    below, normalised. log_total (S,): OUT, the logarithms of the normalisers are added to it.
+    parent, first, second (F,): the nodes of each answer, children's answers before their parents', second -1
+    for a pair; chance (F, 4): IN. belief (S, m, k): OUT, begins as the nodes' own distributions and ends as
+    what each node hears from below, normalised. log_total (S,): OUT, normalisers' logarithms are added to it.
     """
     n_models, _, k = belief.shape
     for s in range(n_models):
         total = 0.0
-        for i in order:
-            p = parent[i]
-            gain = same[i] - other[i]
+        for f in range(len(parent)):
+            p, a, b = parent[f], first[f], second[f]
+            shared = 0.0
+            if b >= 0:
+                for h in range(k):
+                    shared += belief[s, a, h] * belief[s, b, h]
             mass = 0.0
             for h in range(k):
-                belief[s, p, h] *= other[i] + gain * belief[s, i, h]
+                other = belief[s, b, h] if b >= 0 else 0.0
+                belief[s, p, h] *= _message(chance[f], 0, 1, 2, belief[s, a, h], other, shared)
                 mass += belief[s, p, h]
-            if mass <= 0.0:  # underflow: nothing fits, so nothing is preferred
-                for h in range(k):
-                    belief[s, p, h] = 1.0 / k
-                total += -700.0
-            else:
+            if mass > 0.0:
                 for h in range(k):
                     belief[s, p, h] /= mass
                 total += log(mass)
+            else:  # underflow: nothing fits, so nothing is preferred
+                for h in range(k):
+                    belief[s, p, h] = 1.0 / k
+                total -= 700.0
         log_total[s] += total
 
 
 @njit(nogil=True, cache=True)
-def spread(order, parent, same, other, belief):
+def spread(parent, first, second, chance, room, belief):
     """Pass messages from the roots to the leaves.
 
-    order, parent, same, other: as for `gather`: IN. belief (S, m, k): OUT, begins as `gather` left it, with
-    the roots' distributions given everything, and ends as every node's distribution given everything.
+    parent, first, second, chance: as for `gather`: IN. room (k,): scratch. belief (S, m, k): OUT, begins as
+    `gather` left it, with the roots' distributions given everything, and ends as every node's.
     """
     n_models, _, k = belief.shape
     for s in range(n_models):
-        for at in range(len(order) - 1, -1, -1):
-            i = order[at]
-            p = parent[i]
-            gain = same[i] - other[i]
+        for f in range(len(parent) - 1, -1, -1):
+            p, a, b = parent[f], first[f], second[f]
+            shared = 0.0
+            if b >= 0:
+                for h in range(k):
+                    shared += belief[s, a, h] * belief[s, b, h]
             mass = 0.0
-            for h in range(k):  # what the parent would think without this child
-                mass += belief[s, p, h] / (other[i] + gain * belief[s, i, h])
-            total = 0.0
+            for h in range(k):  # what the parent would think without this answer
+                other = belief[s, b, h] if b >= 0 else 0.0
+                heard = _message(chance[f], 0, 1, 2, belief[s, a, h], other, shared)
+                room[h] = belief[s, p, h] / heard if heard > 0.0 else 0.0
+                mass += room[h]
+            near_a, near_b = 0.0, 0.0
             for h in range(k):
-                rest = belief[s, p, h] / (other[i] + gain * belief[s, i, h]) / mass if mass > 0.0 else 1.0 / k
-                belief[s, i, h] *= other[i] + gain * rest
-                total += belief[s, i, h]
+                room[h] = room[h] / mass if mass > 0.0 else 1.0 / k
+                near_a += room[h] * belief[s, a, h]
+                near_b += room[h] * belief[s, b, h] if b >= 0 else 0.0
+            mass_a, mass_b = 0.0, 0.0
             for h in range(k):
-                belief[s, i, h] = belief[s, i, h] / total if total > 0.0 else 1.0 / k
+                u, v = belief[s, a, h], belief[s, b, h] if b >= 0 else 0.0
+                belief[s, a, h] = u * _message(chance[f], 0, 2, 1, room[h], v, near_b)
+                mass_a += belief[s, a, h]
+                if b >= 0:
+                    belief[s, b, h] = v * _message(chance[f], 1, 2, 0, room[h], u, near_a)
+                    mass_b += belief[s, b, h]
+            for h in range(k):
+                belief[s, a, h] = belief[s, a, h] / mass_a if mass_a > 0.0 else 1.0 / k
+                if b >= 0:
+                    belief[s, b, h] = belief[s, b, h] / mass_b if mass_b > 0.0 else 1.0 / k

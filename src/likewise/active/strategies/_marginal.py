@@ -104,9 +104,11 @@ def least_certain(
 ) -> tuple[IntArray, FloatArray]:
     """Return the n pairs i < j whose chance of being together is nearest to a half, and these chances."""
     rows = len(factors)
-    step = max(1, entries // rows)
+    most = max(1, entries // rows)
+    # The first block is small, since all of its pairs are checked; it gives a bound for those that follow.
+    step, start = max(1, most // 64), 0
     pairs, gaps, chance = np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty(0)
-    for start in range(0, rows - 1, step):
+    while start < rows - 1:
         stop = min(start + step, rows)
         block = factors[start:stop] @ factors[start:].T
         gap = np.abs(block - 0.5)
@@ -120,4 +122,5 @@ def least_certain(
         chance = np.concatenate([chance, block[first, second]])
         best = np.argsort(gaps, kind="stable")[:n]
         pairs, gaps, chance = pairs[best], gaps[best], chance[best]
+        step, start = most, stop
     return pairs, chance

@@ -1,0 +1,62 @@
+"""How much the answer about a triplet of rows would tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import entr
+
+from likewise.bayesian._pairs import Criterion, checked_criterion
+
+_CHUNK = 8192
+
+
+def score_triplets(
+    proba: Any, triplets: Any, *, criterion: Criterion = "info", epsilon: float = 0.05
+) -> np.ndarray:
+    """Score triplets of rows as :func:`best_pairs` scores pairs, in nats.
+
+    The answer is AB, AC, BC or NEITHER, right with probability 1 - epsilon and otherwise one of the other
+    three. ``"uncertain"`` is the entropy of its mean distribution over the particles, ``"info"`` that less
+    the mean entropy: a pair's answer holds at most log 2 nats, a triplet's log 4.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n_particles, n_rows, n_clusters)
+        The probability of each cluster, for each row and particle.
+    triplets : array-like of shape (n_triplets, 3)
+        The rows.
+    criterion : {"info", "uncertain"}
+        What to score by.
+    epsilon : float
+        How often an answer is wrong.
+
+    Returns
+    -------
+    ndarray of shape (n_triplets,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.bayesian import score_triplets
+    >>> sure = np.eye(3)[[0, 0, 1, 2]]
+    >>> other = np.eye(3)[[0, 0, 1, 1]]
+    >>> score_triplets([sure, other], [(0, 1, 2), (0, 2, 3)], epsilon=1e-9).round(3).tolist()
+    [0.0, 0.693]
+    """
+    checked_criterion(criterion)
+    r = np.asarray(proba, dtype=np.float64)
+    rows = np.asarray(triplets, dtype=np.int64).reshape(-1, 3)
+    scores = np.empty(len(rows))
+    for lo in range(0, len(rows), _CHUNK):
+        a, b, c = (r[:, rows[lo : lo + _CHUNK, place]] for place in range(3))
+        every = np.einsum("snk,snk,snk->sn", a, b, c)
+        two = np.stack([np.einsum("snk,snk->sn", u, v) - every for u, v in ((a, b), (a, c), (b, c))])
+        relation = np.clip(np.concatenate([two, 1.0 - two.sum(axis=0, keepdims=True)]), 0.0, 1.0)
+        answer = epsilon / 3 + (1 - 4 * epsilon / 3) * relation
+        value = entr(answer.mean(axis=1)).sum(axis=0)
+        if criterion == "info":
+            value -= entr(answer).sum(axis=0).mean(axis=0)
+        scores[lo : lo + _CHUNK] = np.maximum(value, 0.0)
+    return scores
