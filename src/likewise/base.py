@@ -220,6 +220,16 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 class HintedClusterer(ClusterMixin, HintedEstimator):
     """A clusterer that takes hints beside the rows: ``fit(X, supervision=hints)``."""
 
+    n_clusters: int
+
+    def _check_fit(self, X: Any, y: Any, supervision: Any) -> tuple[Any, Supervision]:
+        """Check everything that `fit` was given, in the order in which people can mend it."""
+        self._check_parameters()
+        X = self._check_X(X, reset=True)
+        hints = self._check_supervision(supervision, X.shape[0], y)
+        self._check_n_clusters(self.n_clusters, X.shape[0], hints)
+        return X, hints
+
     def _check_n_clusters(self, n_clusters: int, n_samples: int, hints: Supervision) -> None:
         if n_clusters > n_samples:
             raise ValueError(

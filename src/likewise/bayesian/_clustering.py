@@ -216,10 +216,7 @@ class BayesianClustering(HintedClusterer):
         -------
         self : object
         """
-        self._check_parameters()
-        X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X), y)
-        self._check_n_clusters(self.n_clusters, len(X), hints)
+        X, hints = self._check_fit(X, y, supervision)
         if self.n_clusters == 1 and (hints.answers < 3).any():
             raise InfeasibleSupervisionError(
                 f"{type(self).__name__}: with n_clusters=1 all rows are together: no triplet can leave one "

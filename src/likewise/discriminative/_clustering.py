@@ -226,10 +226,7 @@ class DiscriminativeClustering(HintedClusterer):
         -------
         self : object
         """
-        self._check_parameters()
-        X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X), y)
-        self._check_n_clusters(self.n_clusters, len(X), hints)
+        X, hints = self._check_fit(X, y, supervision)
         self._check_hints(hints)
         weight = self._check_weight(sample_weight, len(X))
         rng = check_random_state(self.random_state)

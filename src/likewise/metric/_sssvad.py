@@ -153,10 +153,7 @@ class SSSVaD(HintedClusterer):
         -------
         self : object
         """
-        self._check_parameters()
-        X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X), y)
-        self._check_n_clusters(self.n_clusters, len(X), hints)
+        X, hints = self._check_fit(X, y, supervision)
         rng = check_random_state(self.random_state)
         rows = np.asarray(X, dtype=np.float64)
         middle = rows.mean(axis=0)

@@ -94,10 +94,7 @@ class MixtureFamily(HintedClusterer, ABC):
         -------
         self : object
         """
-        self._check_parameters()
-        X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X), y)
-        self._check_n_clusters(self.n_clusters, len(X), hints)
+        X, hints = self._check_fit(X, y, supervision)
         closure = self._soft_closure(hints, self._on_conflict)
         rng = check_random_state(self.random_state)
         relations = self._relations(hints) if "links" in hints.kinds else None

@@ -226,11 +226,7 @@ class SpectralFamily(HintedClusterer):
         -------
         self : object
         """
-        self._check_parameters()
-        X = self._check_X(X, reset=True)
-        n_samples = X.shape[0]
-        hints = self._check_supervision(supervision, n_samples, y)
-        self._check_n_clusters(self.n_clusters, n_samples, hints)
+        X, hints = self._check_fit(X, y, supervision)
         rng = check_random_state(self.random_state)
         progress = Progress(self, X, 1)
         progress.begin(1)
