@@ -124,7 +124,7 @@ def must_laplacian(hints):
     return np.diag(A.sum(axis=1)) - A
 
 
-def propagated(weights, allowed, stay=0.1, steps=30, settled=1e-3, degrees=None):
+def propagated(weights, allowed, stay=0.1, steps=100, settled=1e-3, degrees=None):
     """Return the shares of the classes in each row, row by row; `allowed` has a set of classes for each."""
     n, c = len(weights), 1 + max(max(one) for one in allowed if one)
     even = np.array([[(k in one) / max(len(one), 1) for k in range(c)] for one in allowed], dtype=float)

@@ -436,3 +436,14 @@ def test_a_graph_that_falls_apart_keeps_its_rows():
         model = BagSpectralClustering(2, affinity="precomputed", random_state=0).fit(A, supervision=hints)
     assert adjusted_rand_score(y // 2, model.labels_) == 1.0  # the bags tell which parts belong together
     assert isinstance(model._last.graph, Graph)
+
+
+def test_few_rows_keep_few_neighbours_and_their_own_clusters():
+    # Three tight groups of five; with ten neighbours each row would be joined to other groups.
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 5)
+    X = 4.0 * np.eye(3)[y] + 0.3 * rng.normal(size=(15, 3))
+    bags = np.array([0, 0, 1, 1, 2, 0, 0, 3, 3, 4, 1, 3, 3, 4, 5])
+    said = {bag: sorted(set(y[bags == bag].tolist())) for bag in range(4)}
+    model = BagSpectralClustering(3, random_state=0).fit(X, supervision=Supervision.from_bags(bags, said))
+    assert model.class_of_cluster_[model.labels_].tolist() == y.tolist()

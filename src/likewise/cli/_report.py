@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -237,9 +238,18 @@ def _some(words: list[str]) -> str:
     return ", ".join(words[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def labels_table(ids: RowIds, labels: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
-    """Return the columns of a file of labels."""
-    return {"id": list(ids), "cluster": labels.tolist()}
+def labels_table(
+    ids: RowIds, labels: npt.NDArray[np.int64], classes: Sequence[Any] = ()
+) -> dict[str, list[Any]]:
+    """Return the columns of a file of labels; with `classes`, what the cluster of each row stands for.
+
+    >>> labels_table(RowIds.of(["s1", "s2"]), np.array([1, 0]), ["owl", None])
+    {'id': ['s1', 's2'], 'cluster': [1, 0], 'class': ['', 'owl']}
+    """
+    columns: dict[str, list[Any]] = {"id": list(ids), "cluster": labels.tolist()}
+    if any(name is not None for name in classes):
+        columns["class"] = ["" if classes[k] is None else str(classes[k]) for k in labels.tolist()]
+    return columns
 
 
 def strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> tuple[int, ...]:

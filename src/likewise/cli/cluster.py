@@ -78,13 +78,17 @@ def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option(
     "--neighbors",
     type=click.IntRange(min=1),
-    help="Join each row to so many others; by default all pairs up to a few thousand rows.",
+    help="Join each row to so many others; by default to all up to a few thousand rows, in bag-spectral to 10.",
 )
-@click.option("--alpha", type=click.FloatRange(min=0), help="How much bags count for bag-spectral.")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(min=0),
+    help="How much bags count for bag-spectral; by default 1.5, less if few are labelled.",
+)
 @click.option(
     "--variant",
     type=click.Choice(["propagated", "labelled", "exact", "printed"]),
-    help="How bag-spectral reads bags.",
+    help="How bag-spectral reads bags; by default propagated, the others are those of the paper.",
 )
 @click.option("--drop-cannot", is_flag=True, help="Leave out cannot-links, which spectral-reg does not use.")
 @click.option("--n-init", type=click.IntRange(min=1), help="Starts, of which the best counts.")
@@ -212,7 +216,7 @@ def command(
         model = estimator_of(method, clusters, seed, options)
         contradiction = _fit(model, X, used, table.ids, method)
         report = Report.of(method, model, table, used, truth, said.bags)
-        labels = labels_table(table.ids, report.labels)
+        labels = labels_table(table.ids, report.labels, getattr(model, "class_of_cluster_", ()))
         if plot is not None:
             step("drawing")
             picture = _picture(X, report, model, image_shape)

@@ -25,7 +25,7 @@ _PRINTED_ALPHA = 0.7
 # made of other data sets: with few labelled bags more of it parts their rows from the others.
 _ALPHA = 1.5
 # So few neighbours that a row mostly has near rows of its own class, along which classes are passed.
-_NEIGHBORS = 10
+_NEIGHBORS, _LEAST_NEIGHBORS = 10, 3
 _LEAST_VALUE = 1e-3
 
 
@@ -109,9 +109,10 @@ class BagSpectralClustering(SpectralFamily):
 
     Notes
     -----
-    With "n_neighbors" at "auto", "propagated" keeps 10 neighbours at any number of rows: along a graph of all
-    pairs the classes would mix. One product with the matrix costs O(edges + labels of rows), memory is linear
-    in rows, except for n_samples x n_classes numbers while classes are passed along.
+    With "n_neighbors" at "auto", "propagated" keeps 10 neighbours at any number of rows, or half of what a
+    cluster has on average if that is less (but 3): along a graph of all pairs the classes would mix. One
+    product with the matrix costs O(edges + labels of rows), memory is linear in rows, except for
+    n_samples x n_classes numbers while classes are passed along.
 
     References
     ----------
@@ -190,10 +191,13 @@ class BagSpectralClustering(SpectralFamily):
                 "whose entries follow from two label sets alone."
             )
 
-    def _recipe(self) -> Recipe:
-        recipe = super()._recipe()
-        few = self._propagates and self.n_neighbors == "auto"
-        return replace(recipe, n_neighbors=_NEIGHBORS) if few else recipe
+    def _recipe(self, n_samples: int) -> Recipe:
+        recipe = super()._recipe(n_samples)
+        if not self._propagates or self.n_neighbors != "auto":
+            return recipe
+        # Of few rows a row's neighbours would soon be those of other clusters.
+        few = min(_NEIGHBORS, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
+        return replace(recipe, n_neighbors=few)
 
     def _alpha(self, share: float) -> float:
         given = _ALPHA * share**0.5 if self._propagates else _PRINTED_ALPHA

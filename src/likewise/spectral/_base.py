@@ -310,12 +310,12 @@ class SpectralFamily(HintedClusterer):
                 InconsistentSupervisionWarning,
             )
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, n_samples: int) -> Recipe:
         return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search)  # type: ignore[arg-type]
 
     def _graph_of(self, X: Any, seed: int) -> Last:
         """Return the graph, that of the last fit if it was on the same rows and may be used again."""
-        recipe = self._recipe()
+        recipe = self._recipe(X.shape[0])
         if not self.warm_start:
             return Last(b"", self._new_graph(X, recipe, seed), recipe)
         key = _fingerprint(X, recipe)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 # What a row's own bag says keeps this share at each step; the rest comes from near rows.
 _STAY = 0.1
-_STEPS = 30
+_STEPS = 100
 _SETTLED = 1e-3
 _SMOOTH = 0.1  # so many rows of the usual mixture of classes are added to each cluster
 
