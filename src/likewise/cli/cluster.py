@@ -78,7 +78,7 @@ def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option(
     "--neighbors",
     type=click.IntRange(min=1),
-    help="Join each row to so many others; by default to all up to some thousand rows, in bag-spectral to 10.",
+    help="Join each row to so many others; by default all up to some thousand rows, 10 for bag-spectral.",
 )
 @click.option(
     "--alpha",
