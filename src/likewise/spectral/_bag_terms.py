@@ -109,9 +109,5 @@ def bag_terms(
         else:
             terms.append(LowRank(same, -alpha * (weights - mu)))
     if not keep_cannot and variant != "printed":  # there the entry is 0 as it stands
-        known = np.flatnonzero(sets.known)
-        kinds = csr_array(
-            (np.ones(len(known)), (known, sets.of_row[known])), shape=(len(bags.codes), len(sets.sizes))
-        )
-        terms.append(LowRank(kinds, alpha * mu * sets.disjoint().astype(np.float64)))
+        terms.append(LowRank(sets.members(), alpha * mu * sets.disjoint().astype(np.float64)))
     return terms

@@ -252,7 +252,7 @@ class BagSpectralClustering(SpectralFamily):
 
     def _plain(self, graph: Graph, rng: Any) -> np.ndarray:
         """Return the leading eigenvalues of the graph without hints, largest first."""
-        return rough_values(SpectralOperator(graph.weights, graph.degrees**-0.5), self.n_clusters, rng)
+        return rough_values(self._operator(graph, Supervision.none(graph.n_samples)), self.n_clusters, rng)
 
     def _published(self, told: ToldBags, linked: Linked, plain: np.ndarray | None) -> list[LowRank]:
         term = self._weighed(even_shares(told.allowed), linked.degrees, plain)

@@ -181,11 +181,11 @@ class SpectralFamily(HintedClusterer):
     # ------------------------------------------------------------------ what a member supplies
 
     def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
-        """Return the matrix whose leading eigenvectors embed the rows."""
-        raise NotImplementedError
+        """Return the matrix whose leading eigenvectors embed the rows: the graph, unless hints change it."""
+        return SpectralOperator(graph.weights, graph.degrees**-0.5)
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
-        """Embed the rows and part them. Most members only supply the operator."""
+        """Embed the rows and part them; some members only supply the operator."""
         return self._part(self._operator(graph, hints), graph, rng, last)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:

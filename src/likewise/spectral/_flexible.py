@@ -15,7 +15,6 @@ from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._eigen import Eigen
 from likewise.spectral._link_terms import implied_links, with_mean_weight
-from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._pencil import Feasible, Pencil
 from likewise.spectral._rounding import by_kmeans, cluster_means
 from likewise.supervision import Supervision
@@ -156,9 +155,6 @@ class FlexibleSpectralClustering(SpectralFamily):
         random_state: Any = None,
     ) -> None:
         self._store(locals())
-
-    def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
-        return SpectralOperator(graph.weights, graph.degrees**-0.5)
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         closure = self._soft_closure(hints)

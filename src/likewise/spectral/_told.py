@@ -70,14 +70,15 @@ class LabelSets:
 
     def indicators(self) -> csr_array:
         """Return 1 for each row and class that its bag's labels allow, shape (n_samples, n_classes)."""
+        allowed = csr_array(self.members() @ self.holds)
+        allowed.sort_indices()
+        return allowed
+
+    def members(self) -> csr_array:
+        """Return 1 for each row and its set, shape (n_samples, n_sets)."""
         rows = np.flatnonzero(self.known)
-        picked = csr_array(self.holds[self.of_row[rows]])
-        indptr = np.zeros(len(self.of_row) + 1, dtype=np.int64)
-        np.cumsum(
-            np.bincount(rows, weights=np.diff(picked.indptr), minlength=len(self.of_row)), out=indptr[1:]
-        )
-        shape = (len(self.of_row), len(self.classes))
-        return csr_array((picked.data, picked.indices, indptr), shape=shape)
+        shape = (len(self.of_row), len(self.sizes))
+        return csr_array((np.ones(len(rows)), (rows, self.of_row[rows])), shape=shape)
 
     def disjoint(self) -> np.ndarray:
         """Mark pairs of sets that share no class, shape (n_sets, n_sets)."""
