@@ -27,6 +27,7 @@ def test_the_walk_finds_the_family():
         "PCKMeans",
         "PairwiseGaussianMixture",
         "PosteriorConstrainedGaussianMixture",
+        "PropagationClustering",
         "RCA",
         "RegularizedSpectralClustering",
         "SSSVaD",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         BagSpectralClustering,
         ConstrainedKernelKMeans,
         FlexibleSpectralClustering,
+        PropagationClustering,
         RegularizedSpectralClustering,
         SpectralLearning,
     )
@@ -51,6 +52,7 @@ _HOME = {
     "PCKMeans": "kmeans",
     "PairwiseGaussianMixture": "mixture",
     "PosteriorConstrainedGaussianMixture": "mixture",
+    "PropagationClustering": "spectral",
     "RegularizedSpectralClustering": "spectral",
     "SeededKMeans": "kmeans",
     "SpectralLearning": "spectral",
@@ -89,6 +91,7 @@ __all__ = [
     "PCKMeans",
     "PairwiseGaussianMixture",
     "PosteriorConstrainedGaussianMixture",
+    "PropagationClustering",
     "RegularizedSpectralClustering",
     "SeededKMeans",
     "SpectralLearning",

@@ -82,6 +82,7 @@ METHODS = {
     "flexible-spectral": Method(
         "likewise.spectral:FlexibleSpectralClustering", options=_GRAPH, says_links=True
     ),
+    "propagation": Method("likewise.spectral:PropagationClustering", options=frozenset({"--neighbors"})),
     "kernel-k-means": Method(
         "likewise.spectral:ConstrainedKernelKMeans", options=_GRAPH | _ITERATES, says_links=True
     ),

@@ -6,12 +6,14 @@ from likewise.spectral._bags import BagSpectralClustering
 from likewise.spectral._flexible import FlexibleSpectralClustering
 from likewise.spectral._kernel_kmeans import ConstrainedKernelKMeans
 from likewise.spectral._learning import SpectralLearning
+from likewise.spectral._passing import PropagationClustering
 from likewise.spectral._regularized import RegularizedSpectralClustering
 
 __all__ = [
     "BagSpectralClustering",
     "ConstrainedKernelKMeans",
     "FlexibleSpectralClustering",
+    "PropagationClustering",
     "RegularizedSpectralClustering",
     "SpectralLearning",
 ]

@@ -1,0 +1,298 @@
+"""Classes found by links, and what near rows say of all others: the work behind PropagationClustering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from likewise.spectral._smoothing import Smoother
+from likewise.supervision import Closure
+from likewise.supervision._edges import Edges
+
+# How much the first clusters are trusted, in rows whose class is known.
+_TRUST = 1.0
+# Each class has at least this chance, so that what looks certain can still be ruled out.
+_DOUBT = 0.02
+# A component opens a class of its own once the classes it may still belong to had this chance together.
+_OPENS = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """All that does not depend on links.
+
+    Attributes
+    ----------
+    smoother : Smoother
+        The graph of neighbours.
+    first : ndarray of shape (n_samples,)
+        The cluster of each row without any links.
+    smoothed : ndarray of shape (n_samples, n_first)
+        The same as shares, smoothed along the graph.
+    medoids : ndarray of shape (n_first,)
+        The row in the middle of each of these clusters.
+    """
+
+    smoother: Smoother
+    first: np.ndarray
+    smoothed: np.ndarray
+    medoids: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, smoother: Smoother, first: np.ndarray, smoothed: np.ndarray) -> Ready:
+        """Find the medoids of the first clusters, which are numbered from 0 with none empty."""
+        n_first = int(first.max()) + 1
+        means = np.stack([X[first == c].mean(axis=0) for c in range(n_first)])
+        away = ((X - means[first]) ** 2).sum(axis=1)
+        order = np.lexsort((away, first))
+        medoids = order[np.searchsorted(first[order], np.arange(n_first))]
+        return cls(smoother, first, smoothed, medoids)
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """What links and near rows say of all rows.
+
+    A class is a component of must-linked rows, or a first cluster of which no link speaks yet. There may be
+    more classes than clusters as long as it is not known which of them are one.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (n_samples, n_classes)
+        How likely each row is of each class. Rows sum to 1.
+    unreached : ndarray of shape (n_samples,)
+        How little is known around each row: 1 far from any row with a link, 0 at one that has a class.
+    class_of : ndarray of shape (n_samples,)
+        The class of each row that links place, -1 elsewhere.
+    heads : ndarray of shape (n_classes,)
+        A row of each class.
+    alike : ndarray of shape (n_classes, n_classes)
+        How much the classes overlap, from 0 to 1; -1 for a class itself and for classes known to be apart.
+    cluster_of_class : ndarray of shape (n_classes,)
+        The cluster that each class is part of.
+    n_forced : int
+        How many classes that are known to be apart had to share a cluster.
+    """
+
+    shares: np.ndarray
+    unreached: np.ndarray
+    class_of: np.ndarray
+    heads: np.ndarray
+    alike: np.ndarray
+    cluster_of_class: np.ndarray
+    n_forced: int
+    smoother: Smoother
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(self.heads)
+
+    @cached_property
+    def cluster_shares(self) -> np.ndarray:
+        """How likely each row is of each cluster."""
+        n_clusters = int(self.cluster_of_class.max()) + 1
+        return np.asarray(self.shares @ np.eye(n_clusters)[self.cluster_of_class])
+
+
+def pass_classes(ready: Ready, closure: Closure, n_clusters: int) -> Passed:
+    """Find the classes, place what can be placed, and pass the classes along the graph."""
+    builder = _Builder(ready, closure, n_clusters)
+    shares, unreached = builder.opened()
+    guessed = builder.guesses(shares)
+    if len(guessed):
+        shares, unreached = builder.passed(guessed)
+    shares = builder.ruled_out(shares)
+    heads = builder.heads
+    alike = _overlap(shares)
+    alike[builder.known_apart()] = -1.0
+    np.fill_diagonal(alike, -1.0)
+    sizes = np.bincount(shares.argmax(axis=1), minlength=len(heads)) + 1.0
+    clusters, n_forced = _merged(alike, sizes, n_clusters)
+    return Passed(
+        shares=shares,
+        unreached=unreached,
+        class_of=builder.class_of_row(guessed),
+        heads=builder.first_row[heads],
+        alike=alike,
+        cluster_of_class=clusters,
+        n_forced=n_forced,
+        smoother=ready.smoother,
+    )
+
+
+class _Builder:
+    """Keeps the components that head a class, and the others that links name."""
+
+    def __init__(self, ready: Ready, closure: Closure, n_clusters: int) -> None:
+        self.ready, self.closure, self.n_clusters = ready, closure, n_clusters
+        self.edges = Edges(closure)
+        component = closure.component
+        self.first_row = np.unique(component, return_index=True)[1]
+        self.touched = np.zeros(closure.n_components, dtype=bool)
+        self.touched[component[closure.links.rows]] = True
+        found = component[ready.medoids]
+        self.heads = found[np.sort(np.unique(found, return_index=True)[1])]
+        self.linked_rows = np.flatnonzero(self.touched[component])
+
+    def class_of_component(self) -> np.ndarray:
+        """Return the class that each component heads, -1 for the others."""
+        place = np.full(self.closure.n_components, -1, dtype=np.int64)
+        place[self.heads] = np.arange(len(self.heads))
+        return place
+
+    def class_of_row(self, guessed: np.ndarray) -> np.ndarray:
+        """Return the class of each row that some link names, as far as it is placed."""
+        place = self.class_of_component()
+        if len(guessed):
+            place[guessed[:, 0]] = guessed[:, 1]
+        place[~self.touched] = -1
+        return np.asarray(place[self.closure.component])
+
+    def waiting(self) -> np.ndarray:
+        """Return the components that links name and that head no class."""
+        others = self.touched.copy()
+        others[self.heads] = False
+        return np.flatnonzero(others)
+
+    def open_to(self, components: np.ndarray) -> np.ndarray:
+        """Return which classes each component may belong to."""
+        at, other = self.edges.of(self.heads)
+        where = np.full(self.closure.n_components, -1, dtype=np.int64)
+        where[components] = np.arange(len(components))
+        allowed = np.ones((len(components), len(self.heads)), dtype=bool)
+        use = where[other] >= 0
+        allowed[where[other[use]], at[use]] = False
+        return allowed
+
+    def known_apart(self) -> np.ndarray:
+        """Return which classes are known to be apart."""
+        return ~self.open_to(self.heads)
+
+    def complete(self) -> bool:
+        """Tell whether as many classes as there are clusters are all known to be apart."""
+        apart = self.known_apart()
+        return len(apart) >= self.n_clusters and int(apart.sum()) == len(apart) * (len(apart) - 1)
+
+    def mean_shares(self, shares: np.ndarray, components: np.ndarray) -> np.ndarray:
+        """Return the mean share of the rows of each component."""
+        rows = self.linked_rows
+        sums = np.zeros((self.closure.n_components, shares.shape[1]))
+        np.add.at(sums, self.closure.component[rows], shares[rows])
+        return np.asarray(sums[components] / self.closure.sizes[components, None])
+
+    def passed(self, guessed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Pass the classes from the rows that have one along the graph."""
+        ready, component = self.ready, self.closure.component
+        place = self.class_of_component()
+        if guessed is not None:
+            place[guessed[:, 0]] = guessed[:, 1]
+        of_row = place[component]
+        # A medoid stands for its cluster before any link names it, but nothing was learned there.
+        rows = np.union1d(self.linked_rows[of_row[self.linked_rows] >= 0], ready.medoids)
+        told = self.touched[component[rows]]
+        n_first, n_classes = len(ready.medoids), len(self.heads)
+        counts = np.zeros((n_first, n_classes))
+        counts[np.arange(n_first), place[component[ready.medoids]]] = _TRUST
+        np.add.at(counts, (ready.first[rows[told]], of_row[rows[told]]), 1.0)
+        base = ready.smoothed @ (counts / counts.sum(axis=1, keepdims=True))
+        wanted = np.column_stack([np.eye(n_classes)[of_row[rows]], ~told])
+        found = ready.smoother.interpolate(np.column_stack([base, np.ones(len(base))]), rows, wanted)
+        return _normalized(found[:, :-1]), np.clip(found[:, -1], 0.0, 1.0)
+
+    def opened(self) -> tuple[np.ndarray, np.ndarray]:
+        """Open a class for each component that can hardly be of any other, one after another."""
+        while True:
+            shares, unreached = self.passed()
+            waiting = self.waiting()
+            chances = (1 - _DOUBT) * self.mean_shares(shares, waiting) + _DOUBT
+            allowed = self.open_to(waiting)
+            left = (chances * allowed).sum(axis=1) / chances.sum(axis=1)
+            if self.complete():
+                left[allowed.any(axis=1)] = 1.0
+            order = np.argsort(left, kind="stable")
+            order = order[left[order] < _OPENS]
+            if not len(order):
+                return shares, unreached
+            news = waiting[order[:1]]
+            # Those that are apart from it open theirs at once; others may turn out to be of the new one.
+            for c in waiting[order[1:]].tolist():
+                if np.isin(news, self.edges.of(np.array([c]))[1]).all():
+                    news = np.append(news, c)
+            self.heads = np.append(self.heads, news)
+
+    def guesses(self, shares: np.ndarray) -> np.ndarray:
+        """Return components with the class they most likely are of, for those of which that can be said.
+
+        Those of two rows or more, since a must-link between rows of no class is worth something only so; and
+        those to which one class is left when there are as many classes as clusters.
+        """
+        waiting = self.waiting()
+        allowed = self.open_to(waiting)
+        sure = (allowed.sum(axis=1) == 1) & (len(self.heads) == self.n_clusters)
+        use = sure | (self.closure.sizes[waiting] > 1)
+        waiting, allowed = waiting[use], allowed[use]
+        chances = ((1 - _DOUBT) * self.mean_shares(shares, waiting) + _DOUBT) * allowed
+        place = self.class_of_component()
+        found = []
+        for at in np.argsort(-chances.max(axis=1, initial=0.0), kind="stable").tolist():
+            c = int(waiting[at])
+            near = place[self.edges.of(np.array([c]))[1]]
+            chances[at, near[near >= 0]] = 0.0
+            if chances[at].any():
+                place[c] = int(chances[at].argmax())
+                found.append((c, place[c]))
+        return np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+
+    def ruled_out(self, shares: np.ndarray) -> np.ndarray:
+        """Take from rows the classes that they are known to be apart from."""
+        waiting = self.waiting()
+        allowed = self.open_to(waiting)
+        where = np.full(self.closure.n_components, -1, dtype=np.int64)
+        where[waiting] = np.arange(len(waiting))
+        rows = self.linked_rows[where[self.closure.component[self.linked_rows]] >= 0]
+        mask = allowed[where[self.closure.component[rows]]]
+        shares = shares.copy()
+        shares[rows] = _normalized((shares[rows] + 1e-12) * mask)
+        return shares
+
+
+def _normalized(shares: np.ndarray) -> np.ndarray:
+    shares = np.maximum(shares, 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    even = np.full_like(shares, 1.0 / shares.shape[1])
+    return np.divide(shares, total, out=even, where=total > 0)
+
+
+def _overlap(shares: np.ndarray) -> np.ndarray:
+    """Return the cosines between the columns."""
+    products = shares.T @ shares
+    length = np.sqrt(np.maximum(np.diag(products), 1e-300))
+    return np.asarray(products / np.outer(length, length))
+
+
+def _merged(alike: np.ndarray, sizes: np.ndarray, n_clusters: int) -> tuple[np.ndarray, int]:
+    """Return the cluster of each class: classes join until there are no more than `n_clusters`.
+
+    First those whose joining would put the fewest pairs of rows together that are apart, in expectation.
+    Classes that are known to be apart join only when nothing else is left; so many are counted.
+    """
+    n = len(sizes)
+    cluster, alike, sizes = np.arange(n), alike.copy(), sizes.copy()
+    alive = np.ones(n, dtype=bool)
+    n_forced = 0
+    for _ in range(n - n_clusters):
+        cost = np.outer(sizes, sizes) * (1.0 - alike)
+        cost[alike < 0] += 4.0 * sizes.sum() ** 2
+        cost[~alive] = cost[:, ~alive] = np.inf
+        np.fill_diagonal(cost, np.inf)
+        a, b = sorted(np.unravel_index(cost.argmin(), cost.shape))
+        n_forced += int(alike[a, b] < 0)
+        apart = (alike[a] < 0) | (alike[b] < 0)
+        alike[a] = alike[:, a] = np.where(apart, -1.0, np.maximum(alike[a], alike[b]))
+        sizes[a] += sizes[b]
+        alive[b] = False
+        cluster[cluster == b] = a
+    return np.unique(cluster, return_inverse=True)[1], n_forced

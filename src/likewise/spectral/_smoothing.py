@@ -1,0 +1,120 @@
+"""Values that vary little between near rows: known in some places, passed along the graph elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array, diags_array
+
+from likewise.spectral._affinity import Graph
+
+_TOL = 1e-5
+_STEPS = 500
+# So many numbers of influences are kept; where rows times known rows are more, each column is solved for.
+_MOST_KEPT = 20_000_000
+# Added to a unit diagonal: twins, rows that are like one another and no others, would make it singular.
+_RIDGE = 1e-9
+
+
+class Smoother:
+    r"""Solves :math:`(D - (1-\gamma) W)\,x = b`, W being the weights of a graph and D their sums.
+
+    Its solution for :math:`b = \gamma D p` is p, smoothed: the smallest
+    :math:`(1-\gamma)\sum_{ij} w_{ij}(x_i - x_j)^2/2 + \gamma\sum_i d_i (x_i - p_i)^2`. The walk that it
+    describes ends after some :math:`1/\gamma` steps. The conjugate gradients take one column at a time, so
+    that a column is the same whatever else was solved for before.
+    """
+
+    def __init__(self, graph: Graph, gamma: float) -> None:
+        self.gamma = gamma
+        self.degrees = graph.degrees
+        self._root = 1.0 / np.sqrt(graph.degrees)
+        scale = diags_array(self._root)
+        self._normal = csr_array(scale @ csr_array(graph.weights) @ scale)
+        self._influence: dict[int, np.ndarray] = {}
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return len(self.degrees)
+
+    def neighbors(self, row: int) -> np.ndarray:
+        """Return the rows that a row has an edge to."""
+        start, end = self._normal.indptr[row : row + 2]
+        return np.asarray(self._normal.indices[start:end])
+
+    def smooth(self, values: np.ndarray) -> np.ndarray:
+        """Return columns of values, one for each row, smoothed."""
+        right = self.gamma * self.degrees[:, None] * values
+        return np.column_stack([self._solve(column) for column in right.T])
+
+    def spread(self, values: np.ndarray, steps: int, power: float) -> np.ndarray:
+        """Return what a few steps of the walk bring together.
+
+        With power 0 each row gets the mean of its surroundings, with power 1 what flows to it.
+        """
+        root = self._root
+        held = values * root ** (2 * power - 1)
+        for _ in range(steps):
+            held = self._normal @ held
+        return np.asarray(held * root ** (1 - 2 * power))
+
+    def interpolate(self, base: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return `base`, smooth columns, changed as smoothly as can be so that `rows` have `values`."""
+        if not len(rows):
+            return base
+        missing = values - base[rows]
+        if len(rows) * self.n_samples > _MOST_KEPT:
+            changes = [self._extended(rows, column) for column in missing.T]
+            return base + np.column_stack(changes)
+        # The influences as columns; where they meet, a matrix that is symmetric but for rounding.
+        influence = np.column_stack([self._column(int(row)) for row in rows])
+        own = influence[rows]
+        root = np.sqrt(np.diag(own))
+        unit = (own + own.T) / (2 * np.outer(root, root))
+        factor = cho_factor(unit + _RIDGE * np.eye(len(rows)), overwrite_a=True, check_finite=False)
+        weights = cho_solve(factor, missing / root[:, None], check_finite=False) / root[:, None]
+        return np.asarray(base + influence @ weights)
+
+    def _column(self, row: int) -> np.ndarray:
+        """Return how strongly each row feels what happens at one row: a column of the inverse."""
+        if row not in self._influence:
+            one = np.zeros(self.n_samples)
+            one[row] = 1.0
+            self._influence[row] = self._solve(one)
+        return self._influence[row]
+
+    def _extended(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return the smoothest change that has `values` at `rows`."""
+        held = np.zeros(self.n_samples)
+        held[rows] = values / self._root[rows]
+        right = (1.0 - self.gamma) * (self._normal @ held)
+        free = np.ones(self.n_samples)
+        free[rows] = 0.0
+        found = self._gradients(right * free, free)
+        found[rows] = held[rows]
+        return np.asarray(found * self._root)
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        return self._gradients(right * self._root, None) * self._root
+
+    def _gradients(self, right: np.ndarray, free: np.ndarray | None) -> np.ndarray:
+        """Solve (I - (1-gamma) N) x = right by conjugate gradients; where `free` is 0, x stays 0."""
+        stay = 1.0 - self.gamma
+        x = np.zeros_like(right)
+        residual = right.copy()
+        step = residual.copy()
+        size = float(residual @ residual)
+        small = size * _TOL**2
+        for _ in range(_STEPS):
+            if size <= small:
+                break
+            moved = step - stay * (self._normal @ step)
+            if free is not None:
+                moved *= free
+            length = size / float(step @ moved)
+            x += length * step
+            residual -= length * moved
+            before, size = size, float(residual @ residual)
+            step = residual + (size / before) * step
+        return x

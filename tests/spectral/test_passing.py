@@ -1,0 +1,150 @@
+"""Propagation clustering: by hand, laws, and what links do to classes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score
+
+from likewise import PropagationClustering, Supervision
+from likewise.exceptions import InconsistentSupervisionWarning
+from likewise.spectral._classes import _merged
+from likewise.supervision import sample_links
+
+
+def blobs(centers, size=30, spread=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(centers)), size)
+    return np.asarray(centers, dtype=float)[y] + spread * rng.normal(size=(len(y), 2)), y
+
+
+def fit(X, k, hints=None, **more):
+    return PropagationClustering(k, random_state=0, **more).fit(X, supervision=hints)
+
+
+def test_without_links_clear_clusters_are_found():
+    X, y = blobs([(0, 0), (5, 0), (0, 5)])
+    assert adjusted_rand_score(y, fit(X, 3).labels_) == 1.0
+
+
+def test_a_must_link_joins_two_first_clusters_and_a_cannot_link_opens_a_class():
+    # Four blobs in a row, two of them near: k-means with three clusters takes the near ones as one.
+    X, y = blobs([(0, 0), (1.6, 0), (8, 0), (16, 0)], spread=0.2)
+    start = fit(X, 3).labels_
+    assert start[0] == start[30] and len({start[0], start[60], start[90]}) == 3
+    wanted = np.array([0, 1, 2, 2])[y]
+    rows = [int(np.flatnonzero(y == c)[0]) for c in range(4)]
+    middle = PropagationClustering(3, random_state=0).fit(X)._ready.medoids
+    hints = Supervision.from_links(
+        len(X), must=[(rows[2], rows[3])], cannot=[(rows[0], rows[1]), (rows[0], rows[2]), (rows[1], rows[2])]
+    )
+    joined = hints | Supervision.from_links(
+        len(X), must=[(m, rows[y[m]]) for m in middle.tolist() if m not in rows]
+    )
+    model = fit(X, 3, joined)
+    assert adjusted_rand_score(wanted, model.labels_) == 1.0
+    assert model.violations_.share == 1.0
+
+
+def test_a_row_told_apart_from_all_but_one_class_is_of_that_one():
+    X, y = blobs([(0, 0), (6, 0)])
+    first = fit(X, 2)
+    a, b = first._ready.medoids.tolist()
+    stray = int(np.flatnonzero((y == y[a]) & (np.arange(len(y)) != a))[0])
+    hints = Supervision.from_links(len(X), cannot=[(a, b), (a, stray)])
+    model = fit(X, 2, hints)
+    assert model.labels_[stray] == model.labels_[b] != model.labels_[a]
+    assert model.passed_.class_of[stray] == model.passed_.class_of[b]
+
+
+def test_shares_are_shares_and_linked_rows_have_their_class():
+    X, y = blobs([(0, 0), (2, 0), (0, 2)], spread=0.8)
+    model = fit(X, 3, sample_links(y, 60, random_state=1))
+    np.testing.assert_allclose(model.shares_.sum(axis=1), 1.0)
+    assert (model.shares_ >= 0).all()
+    placed = model.passed_.class_of >= 0
+    own = model.passed_.shares[placed, model.passed_.class_of[placed]]
+    assert placed.any() and own.min() > 0.9
+    assert (0 <= model.passed_.unreached).all() and model.passed_.unreached[placed].max() < 0.1
+
+
+def test_many_links_lead_to_the_truth_where_no_shape_helps():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(size=(150, 2))
+    y = (np.floor(X[:, 0] * 2) + np.floor(X[:, 1] * 2)).astype(int) % 2  # a chessboard
+    assert adjusted_rand_score(y, fit(X, 2).labels_) < 0.3
+    hints = sample_links(y, 600, random_state=0)
+    assert adjusted_rand_score(y, fit(X, 2, hints).labels_) > 0.9
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 1000), n_links=st.integers(0, 40))
+def test_links_of_the_truth_are_kept(seed, n_links):
+    X, y = blobs([(0, 0), (3, 0), (0, 3)], size=12, seed=seed)
+    hints = sample_links(y, n_links, random_state=seed) if n_links else None
+    model = fit(X, 3, hints)
+    if hints is not None and len(hints.must):
+        i, j = hints.must.T
+        assert (model.labels_[i] == model.labels_[j]).mean() > 0.9
+
+
+def test_taking_over_changes_nothing_but_the_time():
+    X, y = blobs([(0, 0), (2, 0), (0, 2)], spread=0.7)
+    before = fit(X, 3)
+    hints = sample_links(y, 20, random_state=0)
+    plain = fit(X, 3, hints)
+    taken = PropagationClustering(3, random_state=0).take_over(before).fit(X, supervision=hints)
+    assert taken._ready is before._ready
+    np.testing.assert_array_equal(taken.shares_, plain.shares_)
+
+
+@pytest.mark.parametrize("change", [{"n_clusters": 4}, {"restart": 0.2}, {"random_state": 1}])
+def test_what_was_found_for_other_parameters_or_rows_is_not_taken_over(change):
+    X, _ = blobs([(0, 0), (2, 0), (0, 2)], spread=0.7)
+    before = fit(X, 3)
+    other = PropagationClustering(**{"n_clusters": 3, "random_state": 0} | change).take_over(before).fit(X)
+    assert other._ready is not before._ready
+    moved = PropagationClustering(3, random_state=0).take_over(before).fit(X + 1.0)
+    assert moved._ready is not before._ready
+
+
+def test_a_model_that_was_not_fitted_gives_nothing_over():
+    X, _ = blobs([(0, 0), (5, 0)])
+    model = PropagationClustering(2, random_state=0).take_over(PropagationClustering(2, random_state=0))
+    assert len(np.unique(model.fit(X).labels_)) == 2
+
+
+def test_more_groups_than_clusters_are_told_about():
+    X, _ = blobs([(0, 0), (5, 0)], size=5)
+    a, b = fit(X, 2)._ready.medoids.tolist()
+    c = next(row for row in range(10) if row not in (a, b))
+    hints = Supervision.from_links(10, cannot=[(a, b), (b, c), (a, c)])
+    with pytest.warns(InconsistentSupervisionWarning, match="more than n_clusters=2"):
+        model = fit(X, 2, hints)
+    assert len(np.unique(model.labels_)) == 2
+
+
+def test_classes_join_where_it_costs_least():
+    alike = np.array([[-1, 0.5, 0.4], [0.5, -1, 0.1], [0.4, 0.1, -1.0]])
+    clusters, forced = _merged(alike, np.array([100.0, 90.0, 2.0]), 2)
+    assert clusters.tolist() == [0, 1, 1] or clusters.tolist() == [0, 1, 0]
+    assert forced == 0
+    cost = {(0, 2): 100 * 2 * 0.6, (1, 2): 90 * 2 * 0.9}
+    assert (clusters[2] == clusters[0]) == (cost[0, 2] < cost[1, 2])
+    apart = alike.copy()
+    apart[0, 2] = apart[2, 0] = -1
+    assert _merged(apart, np.array([100.0, 90.0, 2.0]), 2)[0].tolist() == [0, 1, 1]
+
+
+def test_new_rows_are_of_the_cluster_around_them():
+    X, y = blobs([(0, 0), (5, 0), (0, 5)])
+    model = fit(X, 3, sample_links(y, 30, random_state=0))
+    new, true = blobs([(0, 0), (5, 0), (0, 5)], seed=9)
+    assert adjusted_rand_score(true, model.predict(new)) == 1.0
+    np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("restart", [0, 1, -0.1, np.nan, "0.1"])
+def test_a_restart_that_is_no_share_is_refused(restart):
+    with pytest.raises(ValueError, match="restart must be a number above 0 and below 1"):
+        PropagationClustering(2, restart=restart).fit([[0.0], [1.0]])
