@@ -1,15 +1,24 @@
 """Simulated interviews, with oracles good and bad."""
 
+import json
+
 import numpy as np
 import pytest
 
 from likewise import MPCKMeans
 from likewise.active import Answer, Interview, Question, RandomPairs, Reply, Trace, simulate
-from likewise.exceptions import LikewiseError, SupervisionError
+from likewise.exceptions import LikewiseError, OracleError, SupervisionError
 from likewise.oracles import CallableOracle, LabelOracle, NoisyOracle, RecordedOracle
 
 X = np.array([[0.0], [0.2], [0.4], [5.0], [5.2], [5.4], [9.0], [9.2]])
 Y = np.array([0, 0, 0, 1, 1, 1, 1, 1])
+
+
+class Unsure:
+    """Says nothing, so that no question is settled by earlier ones."""
+
+    def answer(self, question):
+        return Answer.UNSURE
 
 
 def interview(**more):
@@ -17,14 +26,14 @@ def interview(**more):
 
 
 def test_a_trace_has_the_start_each_answer_and_the_end():
-    asking = interview()
-    trace = simulate(asking, LabelOracle(Y), 5, truth=Y)
+    asking = interview(n_clusters=3)  # with two, seven answers settle all
+    trace = simulate(asking, Unsure(), 5, truth=Y)
     assert trace.n_answers.tolist() == [0, 1, 2, 3, 4, 5]
     assert len(trace.scores) == 6
     assert len(trace.seconds) == 5
     assert (trace.seconds >= 0).all()
     assert asking.n_asked == 5
-    more = simulate(asking, LabelOracle(Y), 4, truth=Y, every=3)
+    more = simulate(asking, Unsure(), 4, truth=Y, every=3)
     assert more.n_answers.tolist() == [5, 8, 9]
     assert more.scores[0] == trace.scores[-1]
 
@@ -36,7 +45,7 @@ def test_every_third_answer_is_scored_and_the_last():
         calls.append(len(labels))
         return 0.5
 
-    trace = simulate(interview(), LabelOracle(Y), 7, truth=Y, score=score, every=3)
+    trace = simulate(interview(), Unsure(), 7, truth=Y, score=score, every=3)
     assert trace.n_answers.tolist() == [0, 3, 6, 7]
     assert trace.scores.tolist() == [0.5] * 4
     assert calls == [8] * 4
@@ -47,6 +56,15 @@ def test_area_and_answers_to_reach():
     assert trace.area == pytest.approx((0.5 + 3.0) / 6)
     assert [trace.answers_to_reach(score) for score in (0.0, 0.4, 1.0, 1.1)] == [0, 2, 6, None]
     assert Trace(np.array([3]), np.array([0.7]), np.zeros(0)).area == 0.7
+    assert (trace.start, trace.final) == (0.0, 1.0)
+    np.testing.assert_allclose(trace.at([0, 1, 2, 4, 6, 9]), [0.0, 0.25, 0.5, 0.75, 1.0, 1.0])
+
+
+def test_a_trace_goes_through_json():
+    trace = simulate(interview(), LabelOracle(Y), 5, truth=Y, every=2)
+    again = Trace.from_dict(json.loads(json.dumps(trace.to_dict())))
+    for part in ("n_answers", "scores", "seconds"):
+        np.testing.assert_array_equal(getattr(again, part), getattr(trace, part), strict=True)
 
 
 def test_true_answers_to_all_questions_give_the_true_clusters():
@@ -84,6 +102,88 @@ def test_an_oracle_that_raises_leaves_the_answers_before():
     with pytest.raises(LikewiseError, match="ConnectionError: gone"):
         simulate(asking, CallableOracle(answer), 10, truth=Y)
     assert asking.n_asked == 3
+
+
+def test_an_oracle_that_raises_by_itself_is_told_of_with_its_question():
+    class Gone:
+        def answer(self, question):
+            if asking.n_asked == 2:
+                raise ConnectionError("gone")
+            return "UNSURE"
+
+    asking = interview()
+    with pytest.raises(
+        OracleError, match=r"Do rows \d and \d .* ConnectionError: gone.* after 2 answer"
+    ) as told:
+        simulate(asking, Gone(), 10, truth=Y)
+    assert isinstance(told.value.__cause__, ConnectionError)
+    assert told.value.question == asking.ask()
+    assert asking.n_asked == 2
+    assert simulate(asking, Unsure(), 3, truth=Y).n_answers.tolist() == [2, 3, 4, 5]  # it goes on
+
+
+def test_an_error_of_likewise_stays_and_says_how_far_things_went():
+    asking = interview()
+    first = asking.ask()
+    oracle = RecordedOracle([Reply(first, "SAME")])
+    with pytest.raises(SupervisionError, match="nobody answered") as told:
+        simulate(asking, oracle, 10, truth=Y)
+    assert told.value.__notes__ == ["This was after 1 answer(s), which the interview holds."]
+    assert asking.n_asked == 1
+
+
+def test_an_interruption_is_not_taken_for_an_error_of_the_oracle():
+    class Tired:
+        def answer(self, question):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(interview(), Tired(), 10, truth=Y)
+
+
+def test_an_oracle_that_answers_twice_in_one_is_found_out():
+    class Both:
+        def answer(self, question):
+            return ["SAME", "DIFFERENT"]
+
+    asking = interview()
+    with pytest.raises(SupervisionError, match="is not an answer"):
+        simulate(asking, Both(), 10, truth=Y)
+    assert asking.history == ()
+
+
+def test_an_oracle_that_tells_the_interview_too_is_counted_as_often_as_it_answers():
+    class Eager:
+        def answer(self, question):
+            asking.tell(question, "UNSURE")
+            return "UNSURE"
+
+    asking = interview()
+    trace = simulate(asking, Eager(), 3, truth=Y)
+    assert trace.n_answers.tolist() == [0, 2, 4, 6]
+    assert len(trace.seconds) == 3
+    assert np.isfinite(trace.scores).all()
+
+
+def test_answers_that_contradict_one_another_do_not_stop_it():
+    class Torn:
+        def answer(self, question):
+            asking.tell(question, "SAME")
+            return "DIFFERENT"
+
+    asking = interview()
+    trace = simulate(asking, Torn(), 4, truth=Y)
+    assert len(asking.contradictions) > 0
+    assert np.isfinite(trace.scores).all()
+
+
+def test_progress_is_told_after_every_answer():
+    told = []
+    simulate(interview(), Unsure(), 3, truth=Y, progress=lambda *numbers: told.append(numbers))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    told.clear()
+    trace = simulate(interview(), LabelOracle(Y), truth=Y, progress=lambda *numbers: told.append(numbers))
+    assert told == [(n, None) for n in range(1, trace.n_answers[-1] + 1)]
 
 
 def test_an_oracle_that_answers_another_question_is_found_out():
@@ -130,8 +230,17 @@ def test_a_recorded_interview_can_be_held_again():
         ({"budget": -1}, ValueError, "budget must be"),
         ({"budget": 2.5}, ValueError, "budget must be"),
         ({"every": 0}, ValueError, "every must be"),
+        ({"truth": [0.0, np.nan, *Y[2:]]}, SupervisionError, r"no class for 1 row\(s\), the first .* row 1"),
+        ({"truth": [None, None, *Y[2:]]}, SupervisionError, r"no class for 2 row\(s\)"),
+        ({"score": lambda truth, labels: np.nan}, ValueError, "must be a finite number, got nan"),
     ],
 )
 def test_what_cannot_be_simulated(more, error, said):
     with pytest.raises(error, match=said):
         simulate(interview(), LabelOracle(Y), **{"truth": Y} | more)
+
+
+@pytest.mark.parametrize("oracle", [None, LabelOracle, lambda question: "SAME"])
+def test_what_is_no_oracle(oracle):
+    with pytest.raises(TypeError, match="an oracle has a method answer"):
+        simulate(interview(), oracle, 1, truth=Y)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,17 +14,19 @@ from scipy.integrate import trapezoid
 from sklearn.metrics import adjusted_rand_score
 
 from likewise.active._interview import Interview
-from likewise.active._questions import Answer, Question, Reply
+from likewise.active._questions import Question, Reply, Said
 from likewise.base import choice, either, integer
-from likewise.exceptions import SupervisionError
+from likewise.exceptions import LikewiseError, OracleError, SupervisionError
+from likewise.supervision import Supervision
 
 FloatArray = npt.NDArray[np.float64]
+Score = Callable[[Any, Any], float]
 
 
 class Oracle(Protocol):
     """Whoever answers, person or simulation."""
 
-    def answer(self, question: Question) -> Answer | Reply:
+    def answer(self, question: Question) -> Said | Reply:
         """Return the answer to a question."""
 
 
@@ -34,11 +37,19 @@ class Trace:
     Attributes
     ----------
     n_answers : ndarray of shape (n_scores,)
-        After so many answers a score was taken.
+        After so many answers a score was taken, ascending.
     scores : ndarray of shape (n_scores,)
         The scores.
     seconds : ndarray of shape (n_questions,)
         How long it took to choose each question, a fit included if the strategy looks at labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.active import Trace
+    >>> trace = Trace(np.array([0, 10, 20]), np.array([0.2, 0.6, 0.8]), np.zeros(20))
+    >>> trace.start, trace.final, round(trace.area, 2), trace.answers_to_reach(0.5)
+    (0.2, 0.8, 0.55, 10)
     """
 
     n_answers: npt.NDArray[np.int64]
@@ -46,17 +57,52 @@ class Trace:
     seconds: FloatArray
 
     @property
+    def start(self) -> float:
+        """The first score, before anything was asked."""
+        return float(self.scores[0])
+
+    @property
+    def final(self) -> float:
+        """The last score."""
+        return float(self.scores[-1])
+
+    @property
     def area(self) -> float:
         """The mean score over the answers: the area under the curve, divided by its width."""
         width = float(self.n_answers[-1] - self.n_answers[0])
         if width == 0:
-            return float(self.scores[-1])
+            return self.final
         return float(trapezoid(self.scores, self.n_answers) / width)
 
     def answers_to_reach(self, score: float) -> int | None:
         """Return after how many answers a score was first reached, None if it never was."""
         reached = np.flatnonzero(self.scores >= score)
         return int(self.n_answers[reached[0]]) if len(reached) else None
+
+    def at(self, n_answers: Any) -> FloatArray:
+        """Return the scores after so many answers.
+
+        Between two scores that were taken they lie on a line; after the last they stay as they are, since an
+        interview with nothing left to ask keeps its clusters.
+        """
+        return np.asarray(np.interp(n_answers, self.n_answers, self.scores), dtype=np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that it holds as lists, ready for JSON."""
+        return {
+            "n_answers": self.n_answers.tolist(),
+            "scores": self.scores.tolist(),
+            "seconds": self.seconds.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Trace:
+        """Make a trace from what :meth:`to_dict` returned."""
+        return cls(
+            np.array(document["n_answers"], dtype=np.int64),
+            np.array(document["scores"], dtype=np.float64),
+            np.array(document["seconds"], dtype=np.float64),
+        )
 
 
 def simulate(
@@ -65,13 +111,14 @@ def simulate(
     budget: int | None = None,
     *,
     truth: Any,
-    score: Callable[[Any, Any], float] = adjusted_rand_score,
+    score: Score = adjusted_rand_score,
     every: int = 1,
+    progress: Callable[[int, int | None], Any] | None = None,
 ) -> Trace:
     """Put the questions of an interview to an oracle and score the clusters as the answers come in.
 
-    The interview holds the answers afterwards. If the oracle raises, so does this, and the interview holds
-    those that came before.
+    The interview holds the answers afterwards. If the oracle raises, or says what is no answer, so does this,
+    and the interview holds what was answered before.
 
     Parameters
     ----------
@@ -88,6 +135,8 @@ def simulate(
     every : int, default=1
         Score at the start, at the end, and after each so many answers. Where the strategy does not look at
         labels each score costs a fit.
+    progress : callable, optional
+        Called as ``progress(n_told, budget)`` after every answer.
 
     Examples
     --------
@@ -96,20 +145,17 @@ def simulate(
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
     >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs())
     >>> trace = simulate(interview, LabelOracle(y), budget=6, truth=y)
-    >>> int(trace.n_answers[-1]) <= 6, float(trace.scores[-1]), interview.finished
+    >>> int(trace.n_answers[-1]) <= 6, trace.final, interview.finished
     (True, 1.0, True)
     """
-    classes = np.asarray(truth)
-    if classes.shape != (interview.n_samples,):
-        raise SupervisionError(
-            f"truth must be one class a row, shape ({interview.n_samples},); got {classes.shape}."
-        )
+    classes = checked_truth(truth, interview.n_samples)
     for name, value, rule in (
         ("budget", budget, either(integer(0), choice(None))),
         ("every", every, integer(1)),
     ):
         if not rule.holds(value):
             raise ValueError(f"simulate: {name} must be {rule.wanted}, got {value!r}.")
+    check_oracle(oracle)
     n_answers: list[int] = []
     scores: list[float] = []
     seconds: list[float] = []
@@ -122,9 +168,42 @@ def simulate(
             seconds += [time.perf_counter() - start] * (question is not None)
         if question is None or told % every == 0:
             n_answers.append(interview.n_asked)
-            scores.append(float(score(classes, interview.labels_)))
+            scores.append(_finite(score(classes, interview.labels_)))
         if question is None:
             return Trace(np.array(n_answers, dtype=np.int64), np.array(scores), np.array(seconds))
+        _tell(interview, oracle, question, told)
+        told += 1
+        if progress is not None:
+            progress(told, budget)
+
+
+def checked_truth(truth: Any, n_samples: int) -> npt.NDArray[Any]:
+    """Return the classes as an array; each row must have one."""
+    classes = np.asarray(truth)
+    if classes.shape != (n_samples,):
+        raise SupervisionError(f"truth must be one class a row, shape ({n_samples},); got {classes.shape}.")
+    unknown = np.flatnonzero(Supervision.from_labels(classes).label_codes < 0)
+    if len(unknown):
+        raise SupervisionError(
+            f"truth has no class for {len(unknown)} row(s), the first of them row {unknown[0]}, and clusters "
+            "can be scored only against known classes. Leave such rows out of X and truth."
+        )
+    return classes
+
+
+def check_oracle(oracle: Any) -> None:
+    """Refuse what cannot answer."""
+    if isinstance(oracle, type) or not callable(getattr(oracle, "answer", None)):
+        raise TypeError(
+            f"an oracle has a method answer(question), such as LabelOracle(y); got {oracle!r}. "
+            "CallableOracle(function) makes one of a function."
+        )
+
+
+def _tell(interview: Interview, oracle: Oracle, question: Question, told: int) -> None:
+    """Put a question to the oracle and tell the interview; an error says how far things went."""
+    kept = f"This was after {told} answer(s), which the interview holds."
+    try:
         said = oracle.answer(question)
         if isinstance(said, Reply):
             interview.tell(
@@ -136,4 +215,17 @@ def simulate(
             )
         else:
             interview.tell(question, said)
-        told += 1
+    except LikewiseError as error:
+        error.add_note(kept)
+        raise
+    except Exception as error:  # whatever an oracle may raise
+        raise OracleError(
+            f"the oracle failed at “{question.text}”: {type(error).__name__}: {error}. {kept}", question
+        ) from error
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"the score of the clusters must be a finite number, got {number}.")
+    return number

@@ -1,0 +1,297 @@
+"""Many simulated interviews at once: which strategy, with which model, gets how far on these rows?"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from likewise.active._comparison import Comparison, RunFailure
+from likewise.active._interview import Interview
+from likewise.active._names import DEFAULT, model_for, strategy_named
+from likewise.active._simulate import Score, Trace, check_oracle, checked_truth, simulate
+from likewise.active._state import checked_rows
+from likewise.base import choice, either, integer, warn_caller
+from likewise.exceptions import LikewiseError
+
+Progress = bool | Callable[[int, int], Any] | None
+
+
+def compare(
+    strategies: Any,
+    X: Any,
+    truth: Any,
+    *,
+    n_clusters: int | None = None,
+    model: Any = None,
+    budget: int | None = 60,
+    repeats: int = 10,
+    every: int = 1,
+    oracle: Callable[[int], Any] | None = None,
+    seed: int = 0,
+    score: Score = adjusted_rand_score,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Comparison:
+    """Hold simulated interviews with several strategies, each from several seeds, and compare the scores.
+
+    Run r of every strategy has the seed ``seed + r``, for the strategy, the model and the oracle, so that
+    runs can be compared seed by seed. The result does not depend on how many processes share the work: each
+    run is by itself, on one thread. A run that fails is told of in ``errors`` and loses none of the others.
+
+    Parameters
+    ----------
+    strategies : dict, or list
+        What to compare, by names of your own or in a list. Each is a strategy such as ``RandomPairs()``, the
+        name of one such as "npu", "default" or None for what :class:`Interview` chooses, or a pair
+        (strategy, model).
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    truth : array-like of shape (n_samples,)
+        The true class of each row, at least two of them.
+    n_clusters : int, optional
+        How many clusters to find. By default what the model says, or as many as there are classes.
+    model : estimator, optional
+        The model of all strategies that come without one. By default that of :class:`Interview`, and
+        ``BayesianClustering`` for the names "info" and "uncertain", which need probabilities.
+    budget : int, default=60
+        The most answers of a run; None for until nothing is left to ask.
+    repeats : int, default=10
+        How many runs each strategy has.
+    every : int, default=1
+        Score the clusters after each so many answers, and at the start and the end.
+    oracle : callable, optional
+        Called with the seed of a run; makes the oracle that answers in it, such as
+        ``lambda seed: NoisyOracle(y, rate=0.1, seed=seed)``. By default ``LabelOracle(truth)``.
+    seed : int, default=0
+        The seed of the first run.
+    score : callable, default=adjusted_rand_score
+        Called as ``score(truth, labels)``.
+    n_jobs : int, optional
+        How many processes hold interviews at once, as in scikit-learn.
+    progress : bool or callable, optional
+        True draws a bar on stderr, if that is a terminal. A callable is called as ``progress(n_done,
+        n_runs)``. By default nothing is told.
+
+    Returns
+    -------
+    Comparison
+        The curves, and what can be said of them.
+
+    Examples
+    --------
+    >>> from likewise.active import NodeUncertainty
+    >>> from likewise.active import compare
+    >>> from likewise.datasets import make_two_views
+    >>> toy = make_two_views(n_samples=60, random_state=0)
+    >>> found = compare(["random", NodeUncertainty("local")], toy.X, toy.y, budget=12, repeats=3, every=4)
+    >>> found
+    Comparison(random, node-local: 6 runs)
+    >>> found.n_answers.tolist(), found.scores("random").shape
+    ([0, 4, 8, 12], (3, 4))
+    """
+    for name, value, rule in (
+        ("budget", budget, either(integer(0), choice(None))),
+        ("repeats", repeats, integer(1)),
+        ("every", every, integer(1)),
+        ("seed", seed, integer(0)),
+        ("n_clusters", n_clusters, either(integer(2), choice(None))),
+    ):
+        if not rule.holds(value):
+            raise ValueError(f"compare: {name} must be {rule.wanted}, got {value!r}.")
+    rows = checked_rows(X)
+    classes = checked_truth(truth, len(rows))
+    n_classes = len(set(classes.tolist()))
+    if n_classes < 2:
+        raise ValueError(
+            f"compare: all {len(rows)} rows are of one class, {classes.tolist()[0]!r}, so that there is "
+            "nothing to find. Is truth the right column?"
+        )
+    entries = _entries(strategies, n_clusters, model, n_classes)
+    make = _LabelOracles(classes) if oracle is None else oracle
+    if not callable(make):
+        raise TypeError(
+            "compare: oracle must be a function that makes an oracle from the seed of a run, such as "
+            f"lambda seed: NoisyOracle(y, seed=seed); got {oracle!r}."
+        )
+    check_oracle(make(seed))
+    for entry in entries:  # what is wrong with a strategy or a model is told before the work begins
+        entry.interview(rows, seed)
+    runs = [(entry, number) for number in range(seed, seed + repeats) for entry in entries]
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    found: list[_Run | None] = [None] * len(runs)
+    with _telling(progress, len(runs)) as tell:
+        done = parallel(
+            delayed(_run)(place, entry, number, rows, classes, make, budget, every, score)
+            for place, (entry, number) in enumerate(runs)
+        )
+        for n_done, (place, run) in enumerate(done, start=1):
+            found[place] = run
+            tell(n_done, len(runs))
+    return _gathered(entries, [run for run in found if run is not None], score)
+
+
+# ---------------------------------------------------------------------- what is compared
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """A strategy with its model, by a name."""
+
+    name: str
+    strategy: Any
+    model: Any
+    n_clusters: int
+
+    def interview(self, X: npt.NDArray[Any], seed: int) -> Interview:
+        """Make the interview of one run."""
+        return Interview(X, model=self.model, strategy=self.strategy, n_clusters=self.n_clusters, seed=seed)
+
+
+def _is_pair(spec: Any) -> bool:
+    """Tell a strategy with its model from a tuple of strategies."""
+    return isinstance(spec, tuple) and len(spec) == 2 and (spec[1] is None or hasattr(spec[1], "fit"))
+
+
+def _entries(strategies: Any, n_clusters: int | None, model: Any, n_classes: int) -> list[_Entry]:
+    if isinstance(strategies, str) or _is_pair(strategies) or hasattr(strategies, "choose"):
+        strategies = [strategies]  # one by itself
+    if not isinstance(strategies, Iterable):
+        raise TypeError(f"compare: strategies must be a dict or a list of strategies, got {strategies!r}.")
+    named: Iterable[tuple[Any, Any]] = (
+        strategies.items() if isinstance(strategies, Mapping) else ((None, spec) for spec in strategies)
+    )
+    entries: list[_Entry] = []
+    for name, spec in named:
+        strategy, own = spec if _is_pair(spec) else (spec, None)
+        chosen = model if own is None else own
+        k = n_clusters or getattr(chosen, "n_clusters", None) or n_classes
+        called = DEFAULT if strategy is None else strategy
+        if isinstance(called, str):
+            strategy = strategy_named(called)
+            chosen = model_for(called, k) if chosen is None else chosen
+        else:
+            called = str(getattr(strategy, "name", strategy))
+        if name is None:
+            name = called if own is None else f"{called} with {type(own).__name__}"
+        entries.append(_Entry(str(name), strategy, chosen, k))
+    counts = Counter(entry.name for entry in entries)
+    if not entries:
+        raise ValueError("compare: there is no strategy to compare.")
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise ValueError(
+            f"compare: {counts[twice[0]]} strategies are called {twice[0]!r}. Give them names of your own: "
+            "compare({'one': ..., 'other': ...}, ...)."
+        )
+    return entries
+
+
+@dataclass(frozen=True, eq=False)
+class _LabelOracles:
+    """Makes the oracle that answers by the classes."""
+
+    classes: npt.NDArray[Any]
+
+    def __call__(self, seed: int) -> Any:
+        # Oracles are a floor above, so theirs is known by its name.
+        return importlib.import_module("likewise.oracles").LabelOracle(self.classes)
+
+
+# ---------------------------------------------------------------------- one run
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What came of one run, here or in another process."""
+
+    name: str
+    seed: int
+    trace: Trace | None
+    failure: str | None
+    warned: tuple[tuple[type[Warning], str], ...]
+
+
+def _run(
+    place: int,
+    entry: _Entry,
+    seed: int,
+    X: npt.NDArray[Any],
+    classes: npt.NDArray[Any],
+    oracle: Callable[[int], Any],
+    budget: int | None,
+    every: int,
+    score: Score,
+) -> tuple[int, _Run]:
+    trace, failure = None, None
+    # Other processes get large arrays as read-only maps of a file, for which kernels would be compiled anew.
+    # On one thread sums are added in one order, whatever the number of processes.
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")
+        try:
+            interview = entry.interview(np.array(X, order="C"), seed)
+            trace = simulate(interview, oracle(seed), budget, truth=classes, score=score, every=every)
+        except Exception as error:  # whatever a model, a strategy, an oracle or a score may raise
+            failure = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+    return place, _Run(entry.name, seed, trace, failure, tuple((w.category, str(w.message)) for w in caught))
+
+
+def _gathered(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparison:
+    traces: dict[str, dict[int, Trace]] = {entry.name: {} for entry in entries}
+    errors: list[RunFailure] = []
+    for run in runs:
+        if run.trace is not None:
+            traces[run.name][run.seed] = run.trace
+        else:
+            errors.append(RunFailure(run.name, run.seed, run.failure or ""))
+    if len(errors) == len(runs):
+        raise LikewiseError(f"compare: every run failed, the first {errors[0]}")
+    _retell(runs)
+    if errors:
+        warn_caller(
+            f"compare: {len(errors)} of {len(runs)} runs failed, the first {errors[0]} The others are whole; "
+            "`errors` tells of all.",
+            FitFailedWarning,
+        )
+    name = getattr(score, "__name__", "score").removesuffix("_score").replace("_", " ")
+    return Comparison(traces, tuple(errors), "adjusted Rand index" if name == "adjusted rand" else name)
+
+
+def _retell(runs: list[_Run]) -> None:
+    """Tell the caller of the warnings of all runs, one for each category: each fit may warn."""
+    told: dict[type[Warning], Counter[str]] = {}
+    for run in runs:
+        for category, message in run.warned:
+            told.setdefault(category, Counter())[f"{run.name!r} with seed {run.seed}: {message}"] += 1
+    for category, messages in told.items():
+        more = messages.total() - 1
+        also = f" ({more} more such warning(s) from other fits.)" if more else ""
+        warn_caller(f"{next(iter(messages))}{also}", category)
+
+
+@contextmanager
+def _telling(progress: Progress, n_runs: int) -> Iterator[Callable[[int, int], Any]]:
+    """Yield what is called after every run."""
+    if callable(progress):
+        yield progress
+        return
+    if not progress:
+        yield lambda n_done, n_runs: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("interviews", total=n_runs)
+        yield lambda n_done, n_runs: bar.update(task, completed=n_done)

@@ -1,0 +1,329 @@
+"""What comes of many interviews: curves with bands, areas, answers needed, and differences."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate import trapezoid
+from scipy.stats import t as student
+
+from likewise.active._simulate import Trace
+
+FloatArray = npt.NDArray[np.float64]
+Measure = Literal["area", "final", "start"]
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class RunFailure:
+    """A run that came to nothing: which strategy, which seed, and the error."""
+
+    strategy: str
+    seed: int
+    error: str
+
+    def __str__(self) -> str:
+        return f"{self.strategy!r} with seed {self.seed}: {self.error}"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over runs, with its standard error and an interval; these are None where there is one run."""
+
+    mean: float
+    error: float | None
+    low: float | None
+    high: float | None
+    n_runs: int
+
+    @classmethod
+    def of(cls, values: Sequence[float] | FloatArray, level: float = _LEVEL) -> Estimate:
+        """Estimate the mean that the values were drawn around: mean ± t s / √n (Student).
+
+        >>> from likewise.active import Estimate
+        >>> estimate = Estimate.of([0.4, 0.6])
+        >>> round(estimate.mean, 2), round(estimate.error, 2), round(estimate.high - estimate.mean, 2)
+        (0.5, 0.1, 1.27)
+        """
+        numbers = np.asarray(values, dtype=np.float64)
+        mean = float(numbers.mean())
+        if len(numbers) < 2:
+            return cls(mean, None, None, None, len(numbers))
+        error, reach = (float(part) for part in _spread(numbers, level))
+        return cls(mean, error, mean - reach, mean + reach, len(numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The mean score over the answers, with a band about it; None where there is one run."""
+
+    n_answers: npt.NDArray[np.int64]
+    mean: FloatArray
+    low: FloatArray | None
+    high: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Reached:
+    """After how many answers a score was reached: the median over runs, and how many of the runs did.
+
+    The median is None if half of the runs or more never reached the score.
+    """
+
+    median: float | None
+    n_reached: int
+    n_runs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Strategies side by side: each held the same number of interviews, with the same seeds.
+
+    Make one with :func:`compare`. Curves of one strategy are averaged over its runs. A run that had nothing
+    left to ask keeps its last score, so that all curves are as wide as the longest. Bands and intervals are
+    mean ± t s / √n over the n runs, at 95 % unless another `level` is asked for (Student's t: with some ten
+    runs a bootstrap of them would be too narrow). They tell how much seeds matter on these rows; of other
+    rows they tell nothing.
+
+    Attributes
+    ----------
+    traces : mapping of str to mapping of int to Trace
+        For each strategy, in the order given, the trace of each seed that did not fail.
+    errors : tuple of RunFailure
+        The runs that failed.
+    score_name : str
+        What the score is called.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.active import Comparison
+    >>> from likewise.active import Trace
+    >>> def trace(*scores):
+    ...     return Trace(np.array([0, 10, 20]), np.array(scores), np.zeros(20))
+    >>> found = Comparison({
+    ...     "random": {0: trace(0.2, 0.2, 0.4), 1: trace(0.2, 0.4, 0.4)},
+    ...     "npu": {0: trace(0.2, 0.6, 0.8), 1: trace(0.2, 0.8, 0.8)},
+    ... })
+    >>> print(found.table(reach=0.6))
+    strategy  start  final     ±  area     ±  behind the best, 95 %  answers to .6  seconds
+    npu        .200   .800  .000  .600  .050                                    10      .00
+    random     .200   .400  .000  .300  .050  -.300 [-.300, -.300]           never      .00
+    >>> round(found.difference("npu", "random").mean, 2)
+    0.3
+    """
+
+    traces: Mapping[str, Mapping[int, Trace]]
+    errors: tuple[RunFailure, ...] = ()
+    score_name: str = "adjusted Rand index"
+
+    def __repr__(self) -> str:
+        runs = sum(map(len, self.traces.values()))
+        failed = f", {len(self.errors)} failed" if self.errors else ""
+        return f"Comparison({', '.join(self.traces)}: {runs} runs{failed})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The strategies, in the order given."""
+        return tuple(self.traces)
+
+    @cached_property
+    def n_answers(self) -> npt.NDArray[np.int64]:
+        """The numbers of answers after which some run was scored, ascending."""
+        parts = [trace.n_answers for runs in self.traces.values() for trace in runs.values()]
+        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
+
+    def scores(self, name: str) -> FloatArray:
+        """Return the scores of one strategy, of shape (n_runs, len(n_answers))."""
+        return np.array([trace.at(self.n_answers) for trace in self._runs(name).values()])
+
+    def curve(self, name: str, *, level: float = _LEVEL) -> Curve:
+        """Return the mean curve of one strategy with its band."""
+        scores = self.scores(name)
+        mean = scores.mean(axis=0)
+        if len(scores) < 2:
+            return Curve(self.n_answers, mean, None, None)
+        _, reach = _spread(scores, level)
+        return Curve(self.n_answers, mean, mean - reach, mean + reach)
+
+    def measure(self, name: str, of: Measure = "area", *, level: float = _LEVEL) -> Estimate:
+        """Return the mean over the runs of one strategy of the area, the last score or the first."""
+        return Estimate.of(list(self._measured(name, of).values()), level)
+
+    @property
+    def areas(self) -> dict[str, Estimate]:
+        """The mean score over the answers of each strategy that had a run: the area under its curve."""
+        return {name: self.measure(name) for name, runs in self.traces.items() if runs}
+
+    def answers_to_reach(self, score: float) -> dict[str, Reached]:
+        """Return for each strategy that had a run after how many answers a score was reached."""
+        found = {}
+        for name, runs in self.traces.items():
+            reached = [trace.answers_to_reach(score) for trace in runs.values()]
+            if reached:
+                median = float(np.median([np.inf if n is None else n for n in reached]))
+                n_reached = sum(n is not None for n in reached)
+                found[name] = Reached(median if np.isfinite(median) else None, n_reached, len(reached))
+        return found
+
+    def difference(self, first: str, second: str, of: Measure = "area", *, level: float = _LEVEL) -> Estimate:
+        """Return by how much the first strategy is better than the second, seed by seed.
+
+        Only seeds whose runs succeeded with both count. An interval that holds 0 says that the two cannot be
+        told apart by these runs.
+        """
+        one, other = self._measured(first, of), self._measured(second, of)
+        shared = [seed for seed in one if seed in other]
+        if not shared:
+            raise ValueError(f"{first!r} and {second!r} have no seed for which both runs succeeded.")
+        return Estimate.of([one[seed] - other[seed] for seed in shared], level)
+
+    # ------------------------------------------------------------------ telling
+
+    def rows(self, reach: float | None = None) -> list[dict[str, Any]]:
+        """Return one row a strategy, the largest area first, with plain values; None is not known.
+
+        Parameters
+        ----------
+        reach : float, optional
+            A score; the rows then tell after how many answers it was reached, and in how many runs.
+        """
+        reached = {} if reach is None else self.answers_to_reach(reach)
+        areas = self.areas
+        order = sorted(areas, key=lambda name: -areas[name].mean)
+        rows = [self._row(name, order[0], reached.get(name)) for name in order]
+        failed = [name for name in self.traces if name not in areas]
+        return rows + [self._row(name, None, None) | ({"reached": 0} if reached else {}) for name in failed]
+
+    def table(self, reach: float | None = None) -> str:
+        """Return the rows as text: start, last score and area (± standard error), and seconds a question."""
+        rows = self.rows(reach)
+        counts = {row["runs"] for row in rows}
+        columns = {"strategy": [row["strategy"] for row in rows]}
+        if len(counts) > 1:  # some failed
+            columns["runs"] = [str(row["runs"]) for row in rows]
+        for key in ("start", "final", "area"):
+            columns[key] = [_short(row[key]) for row in rows]
+            if key != "start":
+                columns[f"± {key}"] = [_short(row[f"{key}_error"]) for row in rows]
+        columns["behind the best, 95 %"] = [_behind(row) for row in rows]
+        if reach is not None:
+            columns[f"answers to {_short(reach, 'g')}"] = [_needed(row) for row in rows]
+        columns["seconds"] = [_short(row["seconds"], ".2f") for row in rows]
+        return _text(columns, left=("strategy", "behind the best, 95 %"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that it holds, ready for JSON."""
+        return {
+            "score_name": self.score_name,
+            "traces": {
+                name: {str(seed): trace.to_dict() for seed, trace in runs.items()}
+                for name, runs in self.traces.items()
+            },
+            "errors": [asdict(failure) for failure in self.errors],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Comparison:
+        """Make a comparison from what :meth:`to_dict` returned, or from JSON of it."""
+        traces = {
+            name: {int(seed): Trace.from_dict(trace) for seed, trace in runs.items()}
+            for name, runs in document["traces"].items()
+        }
+        errors = tuple(RunFailure(**failure) for failure in document["errors"])
+        return cls(traces, errors, document["score_name"])
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the curves with their bands; see :class:`likewise.plotting.CurveDisplay`."""
+        # Pictures are a floor above, so the room is known by its name.
+        display = importlib.import_module("likewise.plotting").CurveDisplay
+        return display.from_comparison(self, **options)
+
+    # ------------------------------------------------------------------ parts
+
+    def _runs(self, name: str) -> Mapping[int, Trace]:
+        if name not in self.traces:
+            raise ValueError(f"no strategy here is called {name!r}; there are {', '.join(self.traces)}.")
+        if not self.traces[name]:
+            raise ValueError(f"every run of {name!r} failed; `errors` tells why.")
+        return self.traces[name]
+
+    def _measured(self, name: str, of: Measure) -> dict[int, float]:
+        """Return one number for each seed."""
+        if of not in get_args(Measure):
+            raise ValueError(f"of must be one of {get_args(Measure)}, got {of!r}.")
+        runs = self._runs(name)
+        if of != "area":
+            return {seed: float(getattr(trace, of)) for seed, trace in runs.items()}
+        # All areas are taken over the same answers, which trace.area does not know of.
+        width = float(self.n_answers[-1] - self.n_answers[0])
+        scores = self.scores(name)
+        areas = trapezoid(scores, self.n_answers, axis=1) / width if width else scores[:, -1]
+        return dict(zip(runs, areas.tolist(), strict=True))
+
+    def _row(self, name: str, best: str | None, reached: Reached | None) -> dict[str, Any]:
+        runs = self.traces[name]
+        failed = sum(failure.strategy == name for failure in self.errors)
+        row: dict[str, Any] = {"strategy": name, "runs": len(runs), "failed": failed}
+        for of in get_args(Measure):
+            found = self.measure(name, of) if runs else None
+            row |= {of: found and found.mean, f"{of}_error": found and found.error}
+        seconds = np.concatenate([np.empty(0), *(trace.seconds for trace in runs.values())])
+        row["seconds"] = float(seconds.mean()) if len(seconds) else None
+        shared = best is not None and name != best and set(runs) & set(self.traces[best])
+        behind = self.difference(name, best) if shared and best is not None else None
+        for key, part in (("behind", "mean"), ("behind_low", "low"), ("behind_high", "high")):
+            row[key] = behind and getattr(behind, part)
+        if reached is not None:
+            row |= {"answers_to_reach": reached.median, "reached": reached.n_reached}
+        return row
+
+
+def _spread(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return the standard error of the mean over the first axis, and how far its interval reaches."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
+    n = len(values)
+    error = np.asarray(values.std(axis=0, ddof=1) / np.sqrt(n))
+    return error, np.asarray(student.ppf((1 + level) / 2, n - 1) * error)
+
+
+def _text(columns: Mapping[str, list[str]], left: tuple[str, ...]) -> str:
+    """Return columns of cells as lines; numbers stand to the right, and heads that begin with ± are that."""
+    padded = []
+    for head, cells in columns.items():
+        shown = [head[0] if head.startswith("±") else head, *cells]
+        width = max(map(len, shown))
+        padded.append([cell.ljust(width) if head in left else cell.rjust(width) for cell in shown])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
+
+
+def _short(value: float | None, form: str = ".3f") -> str:
+    """Return a number without the nought before its point; nothing for None."""
+    if value is None:
+        return ""
+    text = format(value, form)
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def _behind(row: Mapping[str, Any]) -> str:
+    if row["behind"] is None:
+        return "" if row["runs"] else "every run failed"
+    if row["behind_low"] is None:
+        return _short(row["behind"])
+    return f"{_short(row['behind'])} [{_short(row['behind_low'])}, {_short(row['behind_high'])}]"
+
+
+def _needed(row: Mapping[str, Any]) -> str:
+    if not row["runs"]:
+        return ""
+    some = "" if row["reached"] == row["runs"] else f" ({row['reached']} of {row['runs']} runs)"
+    if row["answers_to_reach"] is None:
+        return "never" if not row["reached"] else f"more{some}"
+    return f"{row['answers_to_reach']:g}{some}"

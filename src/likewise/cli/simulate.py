@@ -1,0 +1,300 @@
+"""``likewise simulate``: which strategy asks best on data like these, found out before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._options import columns_of, data_options
+from likewise.cli._output import (
+    Command,
+    Outputs,
+    check_distinct,
+    check_inputs,
+    check_output,
+    console,
+    gathered_warnings,
+    print_json,
+    progress,
+)
+from likewise.cli._strategies import MODELS, STRATEGIES, StrategyNames, strategy_and_model
+from likewise.cli.cluster import PICTURES, with_ids
+from likewise.exceptions import FileFormatError
+
+if TYPE_CHECKING:
+    from likewise.cli._tables import Columns, Table
+
+_USUAL = "default,random"
+
+
+@click.command("simulate", cls=Command)
+@click.argument("data", type=click.Path(allow_dash=True))
+@click.option(
+    "--label", metavar="COLUMN", required=True, help="The column of true classes, by which answers are given."
+)
+@click.option(
+    "--strategies",
+    type=StrategyNames(),
+    default=_USUAL,
+    show_default=True,
+    metavar="A,B,C",
+    help=f"What chooses the questions: any of {', '.join(STRATEGIES)}.",
+)
+@click.option("-k", "--clusters", type=click.IntRange(min=2), help="How many clusters; by default classes.")
+@click.option(
+    "--model",
+    type=click.Choice(list(MODELS)),
+    metavar="METHOD",
+    help="How the rows are clustered, with all strategies; by default what an interview uses, and bayesian "
+    f"for strategies that need probabilities. Any of {', '.join(MODELS)}.",
+)
+@click.option(
+    "--budget", type=click.IntRange(min=1), default=60, show_default=True, help="The answers of one run."
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Runs of each strategy, from different seeds.",
+)
+@click.option(
+    "--every",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Score after each so many answers; more is faster.",
+)
+@click.option(
+    "--noise",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="RATE",
+    help="How often an answer is wrong.  [default: 0]",
+)
+@click.option(
+    "--reach",
+    type=click.FloatRange(-1, 1),
+    metavar="SCORE",
+    help="Tell after how many answers this score is reached.",
+)
+@data_options
+@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**31),
+    default=0,
+    help="The seed of the first run.  [default: 0]",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs to hold at once."
+)
+@click.option("--out", type=click.Path(), help="Write the curves: .csv, .parquet or .jsonl.")
+@click.option("--plot", type=click.Path(), help="Draw the curves: .png, .svg or .pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
+@click.option("-q", "--quiet", is_flag=True, help="Draw no progress bar and print no notes.")
+def command(
+    data: str,
+    label: str,
+    strategies: tuple[str, ...],
+    clusters: int | None,
+    model: str | None,
+    budget: int,
+    repeats: int,
+    every: int,
+    noise: float,
+    reach: float | None,
+    id_column: str | None,
+    features: tuple[str, ...] | None,
+    drop: tuple[str, ...] | None,
+    no_header: bool,
+    encoding: str,
+    standardize: bool,
+    seed: int,
+    jobs: int,
+    out: str | None,
+    plot: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Compare ways to ask, on data whose classes are known.
+
+    Holds interviews about the rows of DATA in which the true classes of --label answer. After each answer the
+    rows are clustered by what was said, and the clusters are scored against the classes (adjusted Rand index:
+    1 is perfect, 0 is chance). The table has the largest area first: the mean score over all answers. Behind
+    it the others are compared seed by seed; an interval that holds 0 says that runs cannot tell two apart.
+
+    \b
+    Examples:
+      likewise simulate data.csv --label species
+      likewise simulate data.csv --label species --strategies npu,min-max,random --budget 60 --plot curves.png
+      likewise simulate data.csv --label species --noise 0.1 --reach 0.9 --jobs 2 --json
+    """
+    _check_files(data, out, plot)
+
+    from likewise.active import compare
+    from likewise.cli._tables import standardized
+    from likewise.cli._write import write_table
+
+    with gathered_warnings() as notes, Outputs() as outputs:
+        table = _read(data, columns_of(id_column, features, drop, label), not no_header, encoding)
+        classes = _classes(table, label, data)
+        k = len(set(classes)) if clusters is None else clusters
+        if k > len(classes):
+            raise FileFormatError(f"{k} clusters were asked of {len(classes)} row(s).")
+        X = standardized(table.X) if standardize else table.X
+        asked = {name: strategy_and_model(name, k, model) for name in strategies}
+        with progress(len(asked) * repeats, quiet=quiet) as step:
+            found = _quietly(
+                compare,
+                asked,
+                X,
+                classes,
+                n_clusters=k,
+                budget=budget,
+                repeats=repeats,
+                every=every,
+                oracle=_NoisyOracles(classes, noise) if noise else None,
+                seed=seed,
+                n_jobs=jobs,
+                progress=_teller(step),
+            )
+        curves = {name: found.curve(name) for name in found.areas}
+        if plot is not None:
+            title = f"{data}: {len(classes)} rows, {k} clusters, {_runs(repeats)}"
+            outputs.add(plot, found.plot(reach=reach, title=title).save)
+        if out is not None:
+            columns = _columns(curves)
+            outputs.add(out, lambda part: write_table(part, columns))
+    notes = [with_ids(note, table.ids) for note in [*notes, *_remarks(found, budget)]]
+    rows = found.rows(reach)
+    wrote = [path for path in (out, plot) if path is not None]
+    if as_json:
+        said = {"data": data, "label": label, "n_rows": len(classes), "clusters": k, "model": model}
+        said |= {"budget": budget, "repeats": repeats, "every": every, "noise": noise, "reach": reach}
+        said |= {"seed": seed, "standardize": standardize, "score": found.score_name}
+        shown = {name: {key: _listed(part) for key, part in vars(c).items()} for name, c in curves.items()}
+        errors = [vars(failure) for failure in found.errors]
+        print_json(
+            {**said, "results": rows, "curves": shown, "errors": errors, "wrote": wrote, "notes": notes}
+        )
+        return
+    stdout = console(stderr=False)
+    wrong = f", {noise:.0%} of the answers wrong" if noise else ""
+    stdout.print(f"{len(classes)} rows, {k} clusters, {_runs(repeats)} of up to {budget} answers{wrong}\n")
+    stdout.print(found.table(reach))
+    stdout.print(f"\nscore: {found.score_name}; area: its mean over the answers; ±: one standard error")
+    if not quiet:
+        for note in notes:
+            console().print(f"note: {note}", style="yellow")
+        for path in wrote:
+            console().print(f"wrote {path}")
+
+
+def _check_files(data: str, out: str | None, plot: str | None) -> None:
+    """Find out now, not after the work, that something cannot be read or written."""
+    from likewise._optional import require
+    from likewise.cli._write import ENDINGS, check_writer
+
+    check_inputs(data)
+    check_distinct({"--out": out, "--plot": plot}, [data])
+    if out is not None:
+        check_output(out, ENDINGS, "--out")
+        check_writer(out)
+    if plot is not None:
+        check_output(plot, PICTURES, "--plot")
+        require("matplotlib", extra="plot")
+
+
+def _read(data: str, columns: Columns, header: bool, encoding: str) -> Table:
+    """Read the table; what other commands call --truth is called --label here."""
+    from likewise.cli._tables import read_table
+
+    try:
+        return read_table(data, columns, header=header, encoding=encoding)
+    except click.BadParameter as error:
+        words, hint = (str(text).replace("--truth", "--label") for text in (error.message, error.param_hint))
+        raise click.BadParameter(words, param_hint=hint) from None
+
+
+def _classes(table: Table, label: str, data: str) -> list[str]:
+    """Return the class of each row, or say why the column will not do."""
+    cells = table.kept[label]
+    classes = [cell for cell in cells if cell is not None]
+    if len(classes) < len(cells):
+        first = table.ids[cells.index(None)]
+        raise FileFormatError(
+            f"{data}: {len(cells) - len(classes)} row(s) have no {label!r}, the first of them {first!r}. "
+            "The classes answer here, so each row needs one; leave such rows out of the file."
+        )
+    if len(set(classes)) < 2:
+        raise FileFormatError(
+            f"{data}: all rows have the same {label!r}, {classes[0]!r}; there is nothing to find. Is it the "
+            "right column?"
+        )
+    if len(set(classes)) == len(classes):
+        raise FileFormatError(
+            f"{data}: every row has a {label!r} of its own, so that no two belong together. Is it a column "
+            "of ids?"
+        )
+    return classes
+
+
+class _NoisyOracles:
+    """Makes the oracle of a run; a class, since other processes are given it."""
+
+    def __init__(self, classes: list[str], rate: float) -> None:
+        self.classes, self.rate = classes, rate
+
+    def __call__(self, seed: int) -> Any:
+        from likewise.oracles import NoisyOracle
+
+        return NoisyOracle(self.classes, rate=self.rate, seed=seed)
+
+
+def _quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Compare without the warning about runs that failed: the table and a note tell of them."""
+    import warnings
+
+    from sklearn.exceptions import FitFailedWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        return function(*args, **kwargs)
+
+
+def _teller(step: Callable[[str], None]) -> Callable[[int, int], None]:
+    step("asking")
+    return lambda n_done, n_runs: step(f"{n_done} of {n_runs} interviews")
+
+
+def _remarks(found: Any, budget: int) -> list[str]:
+    remarks = []
+    if found.errors:
+        remarks.append(f"{len(found.errors)} run(s) failed, the first {found.errors[0]}")
+    if (most := int(found.n_answers[-1])) < budget:
+        remarks.append(f"no run took more than {most} answers: after these there was nothing left to ask.")
+    return remarks
+
+
+def _runs(repeats: int) -> str:
+    return f"{repeats} run{'s' if repeats > 1 else ''} each"
+
+
+def _columns(curves: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the curves as one long table."""
+    columns: dict[str, list[Any]] = {key: [] for key in ("strategy", "answers", "mean", "low", "high")}
+    for name, curve in curves.items():
+        n = len(curve.n_answers)
+        columns["strategy"] += [name] * n
+        columns["answers"] += curve.n_answers.tolist()
+        for key in ("mean", "low", "high"):
+            part = getattr(curve, key)
+            columns[key] += [None] * n if part is None else part.tolist()
+    return columns
+
+
+def _listed(part: Any) -> list[float] | None:
+    return None if part is None else part.tolist()

@@ -1,0 +1,225 @@
+"""A picture of a comparison: how scores grow with the answers, one curve a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.isotonic import isotonic_regression
+
+from likewise.plotting._clusters import MARKERS, PALETTE
+from likewise.plotting._figure import Saved, clear_sides, new_figure
+
+# Yellow is too pale for a line on white, and black comes last; dashes tell apart what colours repeat.
+COLOURS = tuple(colour for colour in PALETTE if colour != "#F0E442")
+DASHES = ("-", "--", ":", "-.")
+QUIET = "#666666"
+_MARKS = 8  # so many marks stand on a curve
+_FEW = 4  # more bands than these lie on top of one another and are drawn fainter
+_LINE = 0.17  # inches from one name to the next
+
+
+class CurveDisplay(Saved):
+    """Scores over answers, one curve a strategy, with a band for the spread over runs.
+
+    Make one with :meth:`from_comparison`. A curve is the mean over the runs of a strategy; its name stands at
+    its end, in the order of the ends. A dotted level line is the mean score before anything was asked, one
+    line for each start that strategies with different models have: in the colour of the one strategy that has
+    it, or grey. Colours are told apart by people who see few of them; markers, and from the eighth strategy
+    on dashes, differ too.
+
+    Parameters
+    ----------
+    curves : mapping of str to Curve
+        Objects with `n_answers`, `mean`, `low` and `high`, the last two None where there is no band.
+    score_name : str
+        What the score is called.
+    reach : float or None
+        A score to mark by a level line.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure; None before :meth:`plot`.
+    ax_ : matplotlib Axes
+        The axes.
+    lines_ : dict of str to Line2D
+        The curve of each strategy.
+    bands_ : dict of str to PolyCollection
+        The bands; none where there is one run.
+    starts_ : list of Line2D
+        The levels of the starts.
+    names_ : dict of str to Annotation
+        The names beside the curves.
+
+    Examples
+    --------
+    >>> from likewise.active import compare
+    >>> from likewise.datasets import make_two_views
+    >>> from likewise.plotting import CurveDisplay
+    >>> toy = make_two_views(n_samples=60, random_state=0)
+    >>> found = compare(["random", "min-max"], toy.X, toy.y, budget=6, repeats=2, every=3)
+    >>> display = CurveDisplay.from_comparison(found)
+    >>> sorted(display.lines_), display.ax_.get_xlabel()
+    (['min-max', 'random'], 'answers')
+    >>> display.save("curves.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, curves: Mapping[str, Any], *, score_name: str = "score", reach: float | None = None
+    ) -> None:
+        self.curves = curves
+        self.score_name = score_name
+        self.reach = reach
+        self.figure_: Any = None
+        self.ax_: Any = None
+        self.lines_: dict[str, Any] = {}
+        self.bands_: dict[str, Any] = {}
+        self.starts_: list[Any] = []
+        self.names_: dict[str, Any] = {}
+
+    @classmethod
+    def from_comparison(
+        cls,
+        comparison: Any,
+        *,
+        level: float = 0.95,
+        reach: float | None = None,
+        ax: Any = None,
+        title: str | None = None,
+    ) -> CurveDisplay:
+        """Draw a comparison of strategies.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            What :func:`likewise.active.compare` returned.
+        level : float, default=0.95
+            How sure the bands are to hold the mean over seeds.
+        reach : float, optional
+            A score to mark by a level line.
+        ax : matplotlib Axes, optional
+            Where to draw. By default a figure of its own is made, which needs no screen.
+        title : str, optional
+            The title.
+        """
+        curves = {name: comparison.curve(name, level=level) for name in comparison.areas}
+        return cls(curves, score_name=comparison.score_name, reach=reach).plot(ax=ax, title=title)
+
+    def plot(self, *, ax: Any = None, title: str | None = None) -> CurveDisplay:
+        """Draw on `ax`, or on a figure of its own."""
+        if not self.curves:
+            raise ValueError("there is no curve to draw.")
+        if ax is None:
+            ax = new_figure(7.5, max(4.2, 1.2 + _LINE * len(self.curves))).subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        self.lines_, self.bands_ = {}, {}
+        faint = 0.18 if len(self.curves) <= _FEW else 0.09
+        for number, (name, curve) in enumerate(self.curves.items()):
+            colour = COLOURS[number % len(COLOURS)]
+            step = max(1, -(-len(curve.n_answers) // _MARKS))
+            (self.lines_[name],) = ax.plot(
+                curve.n_answers,
+                curve.mean,
+                color=colour,
+                linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
+                linewidth=1.6,
+                marker=MARKERS[number % len(MARKERS)],
+                markersize=4.5,
+                # Marks of different curves stand at different places, so that none hides another.
+                markevery=(number % step, step),
+                label=name,
+                zorder=3,
+            )
+            if curve.low is not None:
+                self.bands_[name] = ax.fill_between(
+                    curve.n_answers, curve.low, curve.high, color=colour, alpha=faint, linewidth=0
+                )
+        ax.margins(x=0.02)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        if max(float(curve.mean.max()) for curve in self.curves.values()) <= 1.0:
+            # Few scores go beyond 1, yet the band of a mean over few runs may.
+            ax.set_ylim(top=min(ax.get_ylim()[1], 1.02))
+        ax.set_xlabel("answers")
+        ax.set_ylabel(self.score_name)
+        ax.set_title(title or "")
+        clear_sides(ax)
+        self._draw_levels(ax)
+        self._draw_names(ax)
+        return self
+
+    def _draw_levels(self, ax: Any) -> None:
+        """Draw where the curves start, and the score to reach."""
+        levels: dict[float, list[str]] = {}
+        for name, curve in self.curves.items():
+            levels.setdefault(round(float(curve.mean[0]), 2), []).append(name)
+        self.starts_ = []
+        for names in levels.values():
+            level = float(self.curves[names[0]].mean[0])
+            own = len(names) == 1 and len(levels) > 1
+            colour = self.lines_[names[0]].get_color() if own else QUIET
+            self.starts_.append(ax.axhline(level, color=colour, linewidth=0.9, linestyle=":", zorder=1))
+        # Below the lowest there are fewest curves.
+        _say(ax, "before any answer", 1.0, min(line.get_ydata()[0] for line in self.starts_), below=True)
+        if self.reach is not None:
+            ax.axhline(self.reach, color=QUIET, linewidth=0.8, zorder=1)
+            _say(ax, f"{self.reach:g}", 0.0, self.reach)
+
+    def _draw_names(self, ax: Any) -> None:
+        """Write each name beside the end of its curve, apart from one another."""
+        ends = {name: float(curve.mean[-1]) for name, curve in self.curves.items()}
+        order = sorted(ends, key=lambda name: ends[name])
+        low, high = ax.get_ylim()
+        inches = ax.figure.get_size_inches()[1] * ax.get_position().height
+        heights = apart((np.array([ends[name] for name in order]) - low) / (high - low), _LINE / inches)
+        self.names_ = {}
+        for name, height in zip(order, heights.tolist(), strict=True):
+            line = self.lines_[name]
+            self.names_[name] = ax.annotate(
+                name,
+                (float(line.get_xdata()[-1]), ends[name]),
+                xytext=(1.05, height),
+                textcoords="axes fraction",
+                va="center",
+                fontsize="small",
+                annotation_clip=False,
+                arrowprops={
+                    "arrowstyle": "-",
+                    "color": line.get_color(),
+                    "linestyle": line.get_linestyle(),
+                    "linewidth": 0.9,
+                    "shrinkA": 1,
+                    "shrinkB": 1,
+                    "relpos": (0.0, 0.5),
+                },
+            )
+
+
+def _say(ax: Any, text: str, side: float, level: float, *, below: bool = False) -> None:
+    """Write a small word on a level line, or below it, at its left end (0) or its right (1)."""
+    ax.annotate(
+        text,
+        (side, level),
+        xycoords=ax.get_yaxis_transform(),
+        xytext=(4 - 8 * side, -2 if below else 2),
+        textcoords="offset points",
+        va="top" if below else "bottom",
+        ha="right" if side else "left",
+        fontsize="x-small",
+        color=QUIET,
+    )
+
+
+def apart(places: npt.NDArray[np.float64], gap: float) -> npt.NDArray[np.float64]:
+    """Move ascending places between 0 and 1 as little as needed for them to be at least `gap` apart.
+
+    >>> apart(np.array([0.0, 0.5, 0.5, 0.5]), 0.1).round(2).tolist()
+    [0.0, 0.4, 0.5, 0.6]
+    """
+    gap = min(gap, 1.0 / len(places))
+    steps = gap * np.arange(len(places))
+    # With the steps taken off, places need only not descend, which is what isotonic regression finds.
+    moved = isotonic_regression(places - steps, y_min=0.0, y_max=1.0 - steps[-1])
+    return np.asarray(moved + steps, dtype=np.float64)
