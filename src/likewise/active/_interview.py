@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -15,17 +14,19 @@ from likewise.active import _file
 from likewise.active._checks import (
     check_question,
     checked_hints,
+    checked_ids,
     checked_n_clusters,
     checked_strategy,
     whole,
 )
-from likewise.active._history import Contradiction, Event, standing, supervision_of
-from likewise.active._models import check_model, default_model, demanded, fitted
-from likewise.active._questions import Answer, Key, Question, Reply, keys_of
-from likewise.active._state import State, Strategy, checked_rows, closure_of
+from likewise.active._history import Contradiction, Event, contradictions_of, standing, supervision_of
+from likewise.active._models import Fits, check_model, default_model
+from likewise.active._questions import Key, Question, Reply, Said, keys_of
+from likewise.active._state import Knowledge, State, Strategy, checked_rows
+from likewise.active._stopping import Outlook, outlook
 from likewise.active.strategies import default_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
-from likewise.supervision import Closure, Supervision
+from likewise.supervision import Supervision
 
 
 class Interview:
@@ -33,7 +34,8 @@ class Interview:
 
     The answers are the only state: hints, model, labels and the next question are derived from them, the rows
     and the seed. So asking again gives the same question until something is told, and an interview that is
-    saved and loaded goes on where it was. A question whose answer follows from the others is never put.
+    saved and loaded goes on where it was. A question whose answer follows from the others is never put; with
+    K clusters known it follows too that what is apart from K - 1 groups that are all apart is in the last.
 
     Parameters
     ----------
@@ -49,6 +51,9 @@ class Interview:
         How many clusters there are. By default what the model says, or not known.
     supervision : Supervision, optional
         Hints that are known beforehand.
+    ids : list of str or RowIds, optional
+        The names of the rows, all different. :meth:`text` and saved files then speak of them in place of
+        row numbers.
     seed : int, default=0
         Makes the interview repeatable. A model whose ``random_state`` is None is given it too.
     budget : int, optional
@@ -102,11 +107,13 @@ class Interview:
         strategy: Strategy | None = None,
         n_clusters: int | None = None,
         supervision: Supervision | None = None,
+        ids: Any = None,
         seed: int = 0,
         budget: int | None = None,
         discover: bool = False,
     ) -> None:
         self.X: npt.NDArray[Any] = checked_rows(X)
+        self.ids = checked_ids(ids, self.n_samples)
         self.seed = whole("seed", seed, low=0)
         self.budget = budget if budget is None else whole("budget", budget, low=0)
         if not isinstance(discover, bool | np.bool_):
@@ -114,8 +121,9 @@ class Interview:
         self.discover = bool(discover)
         self.given = checked_hints(supervision, self.n_samples)
         self.n_clusters = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
-        has_model = model is not None or self.n_clusters is not None
-        self.strategy = default_strategy(has_model) if strategy is None else checked_strategy(strategy)
+        if strategy is None:
+            strategy = default_strategy(model is not None or self.n_clusters is not None, model is not None)
+        self.strategy = checked_strategy(strategy)
         self.model_is_default = model is None
         if model is None and self.n_clusters is not None:
             model = default_model(self.n_clusters)
@@ -127,8 +135,8 @@ class Interview:
             )
         self._history: list[Event] = []
         self._cache: dict[Any, Any] = {}
-        self._known: tuple[int, Supervision, Closure] | None = None  # for so many events
-        self._fit: tuple[Supervision, Any, npt.NDArray[Any]] | None = None  # for these hints
+        self._known: tuple[int, Knowledge] | None = None  # for so many events
+        self._fits = Fits(self.model, self.X, self.n_clusters, self.discover, self.seed)
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
 
     def __repr__(self) -> str:
@@ -169,7 +177,7 @@ class Interview:
     def tell(
         self,
         question: Question,
-        answer: Answer | str,
+        answer: Said | str | int | Sequence[Sequence[int]],
         *,
         annotator: str | None = None,
         time: str | datetime.datetime | None = None,
@@ -181,8 +189,9 @@ class Interview:
         ----------
         question : Question
             What is answered.
-        answer : Answer or its word
-            SAME, DIFFERENT or UNSURE to a pair; AB, AC, BC, NEITHER or UNSURE to a triplet.
+        answer : Answer or its word, OddOne or Piles
+            SAME, DIFFERENT or UNSURE to a pair; AB, AC, BC, NEITHER or UNSURE to a triplet; the odd row,
+            SAME, NEITHER or UNSURE to an odd one out; a list of piles or UNSURE to a tray.
         annotator : str, optional
             Who says so.
         time : str (ISO 8601) or datetime, optional
@@ -218,6 +227,16 @@ class Interview:
         if at not in standing(self._history):
             raise SupervisionError(f"event {at} is no answer or skip that still counts.")
         self._history.append(Event("undo", self._history[at].question, undoes=at))
+
+    def text(self, question: Question) -> str:
+        """Return a question in words that speak of ids, if the rows have some, and of row numbers if not.
+
+        >>> from likewise.active import Interview, Question
+        >>> Interview([[0.0], [1.0]], ids=["wren", "owl"]).text(Question.pair(0, 1))
+        'Do wren and owl belong together?'
+        """
+        check_question(question, self.n_samples)
+        return question.text if self.ids is None else question.worded(self.ids.__getitem__)
 
     # ------------------------------------------------------------------ what is known
 
@@ -255,21 +274,12 @@ class Interview:
     @property
     def supervision(self) -> Supervision:
         """The hints that were given and the answers, contradictions and all."""
-        return self._knowledge()[0]
+        return self._knowledge().supervision
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
         """What was said to be apart and is joined by other answers, with the chain that joins it."""
-        closure = self._knowledge()[1]
-        replies = self.replies
-        found = []
-        for i, j in closure.conflicts.tolist():
-            chain = closure.path(i, j)
-            steps = [{i, j}, *({a, b} for a, b in pairwise(chain))]
-            about = [reply for reply in replies if reply.answer is not Answer.UNSURE]
-            about = [reply for reply in about if any(step <= set(reply.question.rows) for step in steps)]
-            found.append(Contradiction((i, j), chain, tuple(about)))
-        return tuple(found)
+        return contradictions_of(self._knowledge().said, self.replies)
 
     @property
     def labels_(self) -> npt.NDArray[Any]:
@@ -281,6 +291,19 @@ class Interview:
         """The model fitted to all that is known so far."""
         return self._fitted()[0]
 
+    def progress(self, last: int = 10) -> Outlook:
+        """Tell how far the interview has come, and whether it is worth going on.
+
+        Costs a fit without the last answers and five without a fifth of them each, unless they were made
+        before; see :class:`Outlook`.
+
+        Parameters
+        ----------
+        last : int, default=10
+            How many answers to look back.
+        """
+        return outlook(self, whole("last", last, low=1))
+
     def state(self, exclude: Iterable[Question] = ()) -> State:
         """Return what a strategy is shown now, with the questions of `exclude` as good as asked."""
         return self._state(keys_of(exclude))
@@ -291,7 +314,7 @@ class Interview:
         """Write the interview to a readable JSON file, whole or not at all.
 
         It holds the history, the hints that were given, the seed, the names of strategy and model, and a
-        fingerprint of the rows, but not the rows.
+        fingerprint of the rows, but not the rows. Where the rows have ids it speaks of these.
         """
         _file.save(self, path)
 
@@ -303,42 +326,44 @@ class Interview:
         *,
         model: Any = None,
         strategy: Strategy | None = None,
+        ids: Any = None,
     ) -> Interview:
         """Read an interview about the same rows and go on with it: the next question is the same.
 
         A strategy of likewise and the default model are made anew from the file; a `model` or `strategy`
-        of your own has to be given again. Another one than before may be given.
+        of your own has to be given again, and so have `ids`. Another model or strategy than before may be
+        given, and ids to rows that had none.
         """
         read = _file.read(path)
-        return read.interview(cls, X, model=model, strategy=strategy)
+        return read.interview(cls, X, model=model, strategy=strategy, ids=ids)
 
     # ------------------------------------------------------------------ deriving
 
-    def _knowledge(self) -> tuple[Supervision, Closure]:
+    def _knowledge(self) -> Knowledge:
         if self._known is None or self._known[0] != len(self._history):
-            hints = self.given | supervision_of(self.replies, self.n_samples)
-            self._known = (len(self._history), hints, closure_of(hints))
-        return self._known[1:]
+            self._known = (len(self._history), self._known_by(self.replies))
+        return self._known[1]
+
+    def _known_by(self, replies: Sequence[Reply]) -> Knowledge:
+        """Return what is known by some of the answers."""
+        hints = self.given | supervision_of(replies, self.n_samples)
+        return Knowledge.of(hints, self._n_known_clusters)
+
+    @property
+    def _n_known_clusters(self) -> int | None:
+        return None if self.discover else self.n_clusters
 
     def _fitted(self) -> tuple[Any, npt.NDArray[Any]]:
-        if self.model is None:
-            raise ValueError("Interview: there is no model to label the rows. Pass n_clusters, or model.")
-        hints, closure = self._knowledge()
-        if self._fit is None or self._fit[0] != hints:
-            k = self.n_clusters
-            if self.discover:
-                k = min(max(k or 2, demanded(State(self.X, hints, closure))), self.n_samples)
-            self._fit = (hints, *fitted(self.model, self.X, hints, k, self.seed))
-        return self._fit[1:]
+        return self._fits.of(self._knowledge())
 
     def _state(self, pending: frozenset[Any]) -> State:
-        hints, closure = self._knowledge()
+        known = self._knowledge()
         model, labels = self._fitted() if self.strategy.needs else (None, None)
         return State(
             X=self.X,
-            supervision=hints,
-            closure=closure,
-            n_clusters=None if self.discover else self.n_clusters,
+            supervision=known.supervision,
+            closure=known.closure,
+            n_clusters=self._n_known_clusters,
             model=model,
             labels=labels,
             asked=pending | self._told_keys(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from likewise.active._state import State, Strategy
+from likewise.active._groups import Edges, clique
+from likewise.active._state import Knowledge, Strategy
 from likewise.exceptions import LikewiseError, UnsupportedSupervisionError
-from likewise.supervision import Supervision
+from likewise.supervision import Closure, Supervision
 
 # A strategy and an interview are given a model and import none; the default alone is known, by its name.
-DEFAULT_MODEL = ("likewise.kmeans", "MPCKMeans")
+DEFAULT_MODEL = ("likewise.spectral", "PropagationClustering")
+_KEPT_FITS = 32  # enough to look back ten answers and to leave out five folds of them
 
 
 def default_model(n_clusters: int) -> Any:
@@ -65,14 +68,22 @@ def _clusterer(model: Any) -> Any:
 
 
 def fitted(
-    model: Any, X: npt.NDArray[Any], hints: Supervision, n_clusters: int | None, seed: int
+    model: Any,
+    X: npt.NDArray[Any],
+    hints: Supervision,
+    n_clusters: int | None,
+    seed: int,
+    before: Any = None,
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
     Contradictions are left out, the must-links winning. A model that does not honour triplets is given the
-    links that they imply. Random states that were left open come from the seed.
+    links that they imply. Random states that were left open come from the seed. A model that can `take_over`
+    what it found before it looked at hints is shown the one fitted `before`, if any.
     """
     copy = clone(model)
+    if before is not None and hasattr(copy, "take_over"):
+        copy.take_over(before)
     parameters = copy.get_params()
     open_states = [
         name
@@ -95,16 +106,56 @@ def fitted(
     return copy, np.asarray(labels)
 
 
-def demanded(state: State) -> int:
+@dataclass(eq=False)
+class Fits:
+    """The fits of an interview: a cache of what a model makes of what is known.
+
+    The last fitted model is kept, and the labels of the last few fits.
+    """
+
+    model: Any
+    X: npt.NDArray[Any]
+    n_clusters: int | None
+    discover: bool
+    seed: int
+    _last: tuple[Supervision, Any, npt.NDArray[Any]] | None = None
+    _labels: dict[Supervision, npt.NDArray[Any]] = field(default_factory=dict)
+
+    def of(self, known: Knowledge) -> tuple[Any, npt.NDArray[Any]]:
+        """Return the model fitted to what is known, and the cluster of each row."""
+        hints = known.supervision | known.implied
+        if self._last is None or self._last[0] != hints:
+            self._last = (hints, *self._fitted(known, hints))
+            self._keep(hints, self._last[2])
+        return self._last[1:]
+
+    def labels(self, known: Knowledge) -> npt.NDArray[Any]:
+        """Return the cluster of each row alone, which may have been kept from an earlier fit."""
+        hints = known.supervision | known.implied
+        if hints not in self._labels:
+            self._keep(hints, self._fitted(known, hints)[1])
+        return self._labels[hints]
+
+    def _keep(self, hints: Supervision, labels: npt.NDArray[Any]) -> None:
+        self._labels[hints] = labels
+        if len(self._labels) > _KEPT_FITS:
+            del self._labels[next(iter(self._labels))]  # the oldest
+
+    def _fitted(self, known: Knowledge, hints: Supervision) -> tuple[Any, npt.NDArray[Any]]:
+        if self.model is None:
+            raise ValueError("Interview: there is no model to label the rows. Pass n_clusters, or model.")
+        k = self.n_clusters
+        if self.discover:
+            k = min(max(k or 2, demanded(known.closure)), len(self.X))
+        before = None if self._last is None else self._last[1]
+        return fitted(self.model, self.X, hints, k, self.seed, before)
+
+
+def demanded(closure: Closure) -> int:
     """Return how many clusters the answers demand at least: components found that are all apart.
 
     A greedy walk from the component told apart from most others; the best such set is hard to find.
     """
-    closure = state.closure
-    ends = np.concatenate([closure.cannot.reshape(-1), closure.cannot_groups.members])
-    names, degree = np.unique(ends, return_counts=True)
-    chosen: list[int] = []
-    for c in names[np.argsort(-degree, kind="stable")].tolist():
-        if (state.component_relations(c, np.array(chosen, dtype=np.int64)) < 0).all():
-            chosen.append(c)
-    return max(len(chosen), 1)
+    edges = Edges(closure)
+    told = np.flatnonzero(edges.counts)
+    return max(len(clique(edges, told[np.argsort(-edges.counts[told], kind="stable")])), 1)

@@ -1,0 +1,213 @@
+"""Regions in doubt: the row that speaks for most of the rows whose cluster is not clear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+from likewise.active._questions import Question
+from likewise.active._state import State
+from likewise.active.strategies._random import RandomPairs
+from likewise.base import integer
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class UncertainRegions:
+    r"""Ask about the row that speaks for most of the rows in doubt (for PropagationClustering; ours).
+
+    With :math:`F_{ic}` the share of class c in row i, and :math:`u_i` how little is known around it (1 far
+    from every row with an answer), the doubt about a row is :math:`1 - (F_{i1} - F_{i2}) + u_i`, the two
+    largest shares being compared. A few steps of a walk along the graph of neighbours bring together the
+    doubt that an answer about a row would settle,
+
+    .. math:: D^{\beta} (D^{-1} W)^{t} D^{-\beta} (\text{doubt}) ,
+
+    where :math:`\beta` is the mean of u: at first rows that many others are near to are preferred, and the
+    more is known, the more each row counts alike. The row with most is put beside the nearest row of its
+    likeliest class that it is not told apart from.
+
+    Classes are compared first where that is cheap (up to `compare` clusters), and always while there are more
+    of them than clusters: those that overlap most.
+
+    Parameters
+    ----------
+    steps : int, default=3
+        t, how far the doubt of others counts.
+    compare : int, default=4
+        With up to so many clusters all classes are compared before anything else.
+
+    Notes
+    -----
+    Costs `steps` products with the graph after a fit.
+
+    Examples
+    --------
+    >>> from likewise.active import Interview, UncertainRegions
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
+    >>> interview = Interview(X, n_clusters=2, strategy=UncertainRegions())
+    >>> question = interview.ask()
+    >>> (question.rows[0] < 4) != (question.rows[1] < 4)     # are the two clusters really two?
+    True
+    """
+
+    steps: int = 3
+    compare: int = 4
+
+    name: ClassVar[str] = "regions"
+    needs: ClassVar[frozenset[str]] = frozenset({"classes"})
+
+    def __post_init__(self) -> None:
+        for field in ("steps", "compare"):
+            if not integer(0).holds(getattr(self, field)):
+                raise ValueError(f"{field} must be {integer(0).wanted}, got {getattr(self, field)!r}.")
+
+    def choose(self, state: State, n: int) -> list[Question]:
+        """Return at most n questions, about different rows as far as possible."""
+        passed = getattr(state.model, "passed_", None)
+        if passed is None:
+            raise ValueError(
+                f"{self.name}: the model has no classes to look at. Use PropagationClustering, or a strategy "
+                "that looks at labels, such as NodeUncertainty."
+            )
+        asker = _Asker(state, passed)
+        found: dict[Any, Question] = {}
+        for question in self._questions(asker):
+            if len(found) >= n:
+                break
+            found.setdefault(question.key, question)
+        if len(found) < n:  # nothing else is left to ask: what is not known may still be
+            for question in RandomPairs().choose(state, n + len(found)):
+                if len(found) < n:
+                    found.setdefault(question.key, question)
+        return list(found.values())
+
+    def _questions(self, asker: _Asker) -> Iterator[Question]:
+        known = asker.state.n_clusters
+        if asker.n_classes > (known or 1) or asker.n_classes <= self.compare:
+            yield from asker.between_classes()
+        scores = asker.scores(self.steps)
+        again: list[int] = []
+        while (scores > 0).any():
+            row = int(scores.argmax())
+            question = asker.about(row, float(scores[row]))
+            if question is not None:
+                yield question
+            again.append(row)
+            scores[asker.near(row)] = 0.0
+        yield from asker.of_unplaced(again)
+        yield from asker.between_classes()
+
+
+class _Asker:
+    """Words questions about what a model with classes knows."""
+
+    def __init__(self, state: State, passed: Any) -> None:
+        self.state, self.passed = state, passed
+        self.n_classes: int = len(passed.heads)
+        component = state.closure.component
+        self.members = self._members()
+        self._unresolved = self._asked_in_vain(component)
+
+    def _members(self) -> list[IntArray]:
+        """Return the rows of each class: those that links place there, or the one that stands for it."""
+        of_row = self.passed.class_of
+        rows = np.flatnonzero(of_row >= 0)
+        order = rows[np.argsort(of_row[rows], kind="stable")]
+        cuts = np.searchsorted(of_row[order], np.arange(1, self.n_classes))
+        parts = np.split(order, cuts)
+        heads: list[int] = self.passed.heads.tolist()
+        return [part if len(part) else np.array([head]) for part, head in zip(parts, heads, strict=True)]
+
+    def _asked_in_vain(self, component: IntArray) -> set[tuple[int, int]]:
+        """Return the pairs of components that were asked about without a result."""
+        pairs = [key[1] for key in self.state.asked if isinstance(key, tuple) and key[0] == "pair"]
+        open_pairs = (pair for pair in pairs if self.state.knows(*pair) == "unknown")
+        both = [sorted((int(component[i]), int(component[j]))) for i, j in open_pairs]
+        return {(low, high) for low, high in both}
+
+    def _waits(self, i: int, j: int) -> bool:
+        component = self.state.closure.component
+        low, high = sorted((int(component[i]), int(component[j])))
+        return (low, high) in self._unresolved
+
+    def scores(self, steps: int) -> FloatArray:
+        """Return how much doubt an answer about each row would touch, 0 for rows that have a class."""
+        shares, far = self.passed.shares, self.passed.unreached
+        if self.n_classes > 1:
+            top = -np.partition(-shares, 1, axis=1)[:, :2]
+            doubt = 1.0 - (top[:, 0] - top[:, 1]) + far
+        else:
+            doubt = far.copy()
+        placed = self.passed.class_of >= 0
+        doubt[placed] = 0.0
+        spread: FloatArray = self.passed.smoother.spread(doubt, steps, float(far.mean()))
+        spread[placed] = 0.0
+        return spread
+
+    def near(self, row: int) -> IntArray:
+        """Return the row and its neighbours, and all that is known to belong with it."""
+        own = np.flatnonzero(self.state.closure.component == self.state.closure.component[row])
+        return np.concatenate([own, self.passed.smoother.neighbors(row)])
+
+    def about(self, row: int, score: float) -> Question | None:
+        """Return the question that tells most about a row, None if all were asked in vain."""
+        for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
+            if self.state.knows(row, int(self.passed.heads[c])) != "unknown":
+                continue
+            other = self._nearest(row, c)
+            if self._waits(row, other):
+                continue
+            share = self.passed.shares[row, c]
+            why = (
+                f"Row {row} speaks for near rows whose cluster is in doubt; it is of the cluster of row "
+                f"{other} with a chance of {share:.0%}."
+            )
+            question = Question.pair(row, other, score=score, why=why)
+            if self.state.can_ask(question):
+                return question
+        return None
+
+    def _nearest(self, row: int, c: int) -> int:
+        rows = self.members[c]
+        return int(rows[cdist(self.state.X[[row]], self.state.X[rows])[0].argmin()])
+
+    def between_classes(self) -> Iterator[Question]:
+        """Yield whether two classes are one, for all that are not known to be apart, most alike first."""
+        first, second = np.triu_indices(self.n_classes, 1)
+        alike = self.passed.alike[first, second]
+        for at in np.argsort(-alike, kind="stable").tolist():
+            if alike[at] < 0:
+                return
+            a, b = self.members[first[at]], self.members[second[at]]
+            i, j = _closest(self.state.X, a, b)
+            if self.state.knows(i, j) == "unknown" and not self._waits(i, j):
+                why = (
+                    f"They stand for two groups, of which {len(a)} and {len(b)} rows are known; are they one?"
+                )
+                question = Question.pair(i, j, score=float(alike[at]), why=why)
+                if self.state.can_ask(question):
+                    yield question
+
+    def of_unplaced(self, rows: list[int]) -> Iterator[Question]:
+        """Yield what can still be asked of rows and classes, those asked in vain before included."""
+        for row in rows:
+            for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
+                for other in self.members[c].tolist():
+                    question = Question.pair(row, other, why=f"Row {row} has no cluster yet.")
+                    if self.state.can_ask(question):
+                        yield question
+
+
+def _closest(X: npt.NDArray[Any], a: IntArray, b: IntArray) -> tuple[int, int]:
+    """Return the two rows, one of each, that are closest."""
+    away = cdist(X[a], X[b])
+    at = np.unravel_index(away.argmin(), away.shape)
+    return int(a[at[0]]), int(b[at[1]])
