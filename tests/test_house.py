@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "likewise"
 FLOORS = [
     {"exceptions", "kernels", "_optional", "_compat", "_threads"},
     {"supervision"},
-    {"base", "seeding", "evaluation", "datasets"},
+    {"base", "seeding", "evaluation", "datasets", "_neighbors"},
     {"kmeans", "mixture", "spectral", "discriminative", "bayesian", "metric", "multilabel", "active"},
     {"oracles", "testing", "plotting", "distributed"},
     {"studio"},

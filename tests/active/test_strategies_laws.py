@@ -10,14 +10,19 @@ from hypothesis import strategies as st
 from likewise import Supervision
 from likewise.active import Question, State
 from likewise.active.strategies import (
+    QUIRE,
+    ActiveSpectral,
     FarthestFirst,
+    InformationGain,
     MarginalUncertainty,
     MinMax,
     NodeUncertainty,
     NormalizedPointUncertainty,
+    ProbabilisticKNN,
     RandomPairs,
 )
 from likewise.active.strategies._node_to_pairs import Places
+from reference.strategies import Draws
 
 PLACING = [
     FarthestFirst(),
@@ -25,10 +30,25 @@ PLACING = [
     NormalizedPointUncertainty(n_trees=3),
     NodeUncertainty("local", 3),
     NodeUncertainty("global"),
+    ProbabilisticKNN(3),
+    QUIRE(),
+    QUIRE("exact", ridge=0.1),
+    QUIRE(max_rows=4),
 ]
-EVERY = [*PLACING, MarginalUncertainty(), RandomPairs()]
-by_name = pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: strategy.name)
-placing = pytest.mark.parametrize("strategy", PLACING, ids=lambda strategy: strategy.name)
+EVERY = [
+    *PLACING,
+    MarginalUncertainty(),
+    RandomPairs(),
+    ActiveSpectral(3),
+    ActiveSpectral(3, max_rows=4),
+    InformationGain(),
+    InformationGain(max_rows=4),
+]
+by_name = pytest.mark.parametrize("strategy", EVERY, ids=str)
+or_triplets = pytest.mark.parametrize(
+    "strategy", [*EVERY, InformationGain("triplet"), InformationGain("triplet", n_candidates=20)], ids=str
+)
+placing = pytest.mark.parametrize("strategy", PLACING, ids=str)
 
 
 class Halves:
@@ -43,7 +63,17 @@ class Halves:
         return self.proba
 
 
-def drawn_state(seed, n=9, **more):
+def model_for(strategy, X):
+    """A model with draws for the strategy that looks at them, and one without for all others."""
+    if not isinstance(strategy, InformationGain):
+        return Halves(X)
+    tilted = np.array([[1.0, 0.0], [0.7, 0.7], [0.3, -0.5]])[:, : X.shape[1]]
+    sides = np.stack([np.resize(w, X.shape[1]) @ (X - X.mean(axis=0)).T for w in tilted])
+    chance = 1 / (1 + np.exp(-sides))
+    return Draws(np.stack([chance, 1 - chance], axis=2))
+
+
+def drawn_state(seed, strategy=None, n=9, **more):
     """A state with links and asked pairs of all sorts: true ones, lies, unsure ones, hints given before."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, size=(n, 2)).astype(float)  # some rows are identical
@@ -56,11 +86,11 @@ def drawn_state(seed, n=9, **more):
     cannot = [p for p, s, h in zip(chosen, same, heard, strict=True) if not s and h]
     given_before = rng.uniform(size=len(chosen)) < 0.3
     asked = [p for p, before, h in zip(chosen, given_before, heard, strict=True) if not (before and h)]
-    model = Halves(X)
+    model = model_for(strategy, X)
     settings = {
         "n_clusters": [None, 2, 3, 4][seed % 4],
         "model": model,
-        "labels": model.labels,
+        "labels": Halves(X).labels,
         "asked": frozenset(Question.pair(*pair).key for pair in asked),
         "seed": seed,
         "n_answers": len(chosen),
@@ -70,7 +100,7 @@ def drawn_state(seed, n=9, **more):
 
 def interview(strategy, X, answer, *, n_clusters=None, seed=0, at_a_time=1):
     """Ask until there is nothing left; `answer` tells 1, -1 or 0 of two rows. Return the last state."""
-    model = Halves(X)
+    model = model_for(strategy, X)
     must, cannot, asked, cache = [], [], [], {}
     for _ in range(len(X) ** 2):
         state = State.of(
@@ -78,7 +108,7 @@ def interview(strategy, X, answer, *, n_clusters=None, seed=0, at_a_time=1):
             Supervision.from_links(len(X), must=must or None, cannot=cannot or None),
             n_clusters=n_clusters,
             model=model,
-            labels=model.labels,
+            labels=Halves(X).labels,
             asked=frozenset(Question.pair(*pair).key for pair in asked),
             seed=seed,
             cache=cache,
@@ -96,21 +126,21 @@ def interview(strategy, X, answer, *, n_clusters=None, seed=0, at_a_time=1):
     raise AssertionError("there was no end to it")
 
 
-@by_name
+@or_triplets
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 6))
 def test_questions_are_distinct_askable_and_the_same_each_time(strategy, seed, n):
-    state = drawn_state(seed)
+    state = drawn_state(seed, strategy)
     questions = strategy.choose(state, n)
     assert len(questions) <= n
     assert len({question.key for question in questions}) == len(questions)
     assert all(state.can_ask(question) and question.why for question in questions)
     assert strategy.choose(state, n) == questions  # now from the cache
-    assert strategy.choose(drawn_state(seed, cache={}), n) == questions
+    assert strategy.choose(drawn_state(seed, strategy, cache={}), n) == questions
     assert strategy.choose(state, 1) == questions[:1]
 
 
-@by_name
+@or_triplets
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([2, 3]))
 def test_what_was_cached_under_other_answers_changes_nothing(strategy, seed, k):
@@ -118,8 +148,8 @@ def test_what_was_cached_under_other_answers_changes_nothing(strategy, seed, k):
     cache = {}
     hints = [Supervision.from_links(8, cannot=[rng.permutation(8)[:2]]) for _ in range(3)]
     X = rng.normal(size=(8, 2))
-    model = Halves(X)
-    for hint, labels in zip(hints, (model.labels, 1 - model.labels, rng.integers(2, size=8)), strict=True):
+    model, halves = model_for(strategy, X), Halves(X).labels
+    for hint, labels in zip(hints, (halves, 1 - halves, rng.integers(2, size=8)), strict=True):
         more = {"model": model, "labels": labels, "n_clusters": k, "seed": seed}
         kept = strategy.choose(State.of(X, hint, cache=cache, **more), 2)
         assert kept == strategy.choose(State.of(X, hint, **more), 2)
@@ -180,7 +210,7 @@ def test_two_rows_have_one_question_and_one_row_has_none(strategy):
             last = interview(strategy, X, lambda i, j, said=said: said, n_clusters=2)
             assert last.asked == {("pair", (0, 1))}
     one = np.zeros((1, 2))
-    assert strategy.choose(State.of(one, model=Halves(one), labels=np.zeros(1)), 3) == []
+    assert strategy.choose(State.of(one, model=model_for(strategy, one), labels=np.zeros(1)), 3) == []
 
 
 @by_name
@@ -194,6 +224,6 @@ def test_identical_rows_are_asked_about_like_others(strategy):
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_what_the_clusters_are_called_changes_nothing(strategy, seed):
-    state = drawn_state(seed)
-    renamed = drawn_state(seed, labels=np.array([7, -2])[state.labels])
+    state = drawn_state(seed, strategy)
+    renamed = drawn_state(seed, strategy, labels=np.array([7, -2])[state.labels])
     assert strategy.choose(renamed, 3) == strategy.choose(state, 3)

@@ -25,6 +25,7 @@ from likewise.active.strategies._point_uncertainty import (
     normalized_uncertainty,
     probabilities,
     similarities,
+    some_of_each,
 )
 from likewise.exceptions import LikewiseError
 from reference import strategies as twin
@@ -88,6 +89,17 @@ def test_the_forest_is_kept_while_the_labels_stay():
     assert other is not first
 
 
+def test_a_forest_for_many_rows_sees_some_of_every_cluster():
+    labels = np.zeros(1000, dtype=np.int64)
+    labels[[3, 5, 8]] = 1
+    some = some_of_each(labels, 100, 0)
+    assert {3, 5, 8} <= {*some.tolist()}
+    assert 100 <= len(some) <= 103
+    assert (np.diff(some) > 0).all()
+    assert some_of_each(labels, 1000, 0).tolist() == list(range(1000))
+    assert some_of_each(labels, 100, 1).tolist() != some.tolist()
+
+
 # ---------------------------------------------------------------------- node uncertainty
 
 
@@ -121,6 +133,22 @@ def test_neighbours_exclude_the_row_and_survive_columns_that_say_nothing(columns
     assert not (neighbors == np.arange(12)[:, None]).any()
     assert sorted(neighbors[0].tolist()) == [1, 2, 3]
     assert mahalanobis_neighbors(X[:2], 3).tolist() == [[1], [0]]
+
+
+def test_many_rows_of_many_columns_are_searched_cell_by_cell(monkeypatch):
+    from likewise.active.strategies import _node_uncertainty
+
+    X = np.random.default_rng(0).normal(size=(400, 9)) * np.arange(1, 10)
+    exact = mahalanobis_neighbors(X, 5)
+    monkeypatch.setattr(_node_uncertainty, "_EXACT_ROWS", 100)
+    found = mahalanobis_neighbors(X, 5)  # so few that every row is looked at
+    assert np.mean(np.sort(found, axis=1) == np.sort(exact, axis=1)) > 0.999
+    called = []
+    monkeypatch.setattr("likewise._neighbors.near_rows_by_cells", lambda *args: called.append(args))
+    mahalanobis_neighbors(X[:, :8], 5)
+    assert called == []
+    mahalanobis_neighbors(X, 5)
+    assert len(called) == 1
 
 
 def two_bells():

@@ -3,6 +3,7 @@
 And the small states that tests of strategies begin with.
 """
 
+import dataclasses
 import itertools
 import math
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from likewise import Supervision
 from likewise.active import Question, State
+from likewise.bayesian import best_pairs, score_triplets
 
 
 def line(*points):
@@ -96,3 +98,62 @@ def marginal_uncertainty(proba, can_ask):
         for i, j in itertools.combinations(range(len(proba)), 2)
         if can_ask(i, j)
     }
+
+
+class Draws:
+    """A model that holds the draws it was made with, (n_draws, n_samples, n_clusters)."""
+
+    def __init__(self, samples):
+        self.samples = np.asarray(samples, dtype=float)
+
+    def membership_samples(self):
+        return self.samples
+
+    def best_pairs(self, n, *, exclude=(), rows=None, cycles=False):
+        rows = np.arange(self.samples.shape[1]) if rows is None else rows
+        at = {row: place for place, row in enumerate(rows.tolist())}
+        inside = [(at[i], at[j]) for i, j in exclude if i in at and j in at]
+        found = best_pairs(self.samples[:, rows], n, exclude=inside)
+        return dataclasses.replace(found, pairs=rows[found.pairs])
+
+    def triplet_scores(self, triplets):
+        return score_triplets(self.samples, triplets)
+
+
+def expected_error(P):
+    """What the square of a wrong guess P is expected to be, if P tells the chances (Wang & Davidson 2010)."""
+    P = min(max(P, -1), 1)
+    return (1 - P) ** 2 * (1 + P) / 2 + (1 + P) ** 2 * (1 - P) / 2
+
+
+def group_chances(X, groups, k, gamma, row):
+    """The chance of each group by the k nearest placed rows (Jain & Kapoor 2009)."""
+    placed = [(away(X, row, j), g) for g, rows in enumerate(groups) for j in rows]
+    near = sorted(placed)[:k]
+    similar = [sum(math.exp(-gamma * d * d) for d, h in near if h == g) for g in range(len(groups))]
+    return [one / sum(similar) for one in similar]
+
+
+def quire_printed(K, ridge, placed, y, s):
+    """The closed form as the programs after Huang, Jin & Zhou (2010) have it, all inverses taken."""
+    n = len(K)
+    L = np.linalg.inv(K + ridge * np.eye(n))
+    a = [i for i in range(n) if i not in placed]
+    u = [i for i in a if i != s]
+    inner = L[np.ix_(u, placed)] if u else np.zeros((0, len(placed)))
+    told = L[s, placed] - (L[s, u] @ np.linalg.solve(L[np.ix_(u, u)], inner) if u else 0)
+    return L[s, s] - np.linalg.det(L[np.ix_(a, a)]) / L[s, s] + 2 * abs(told @ y)
+
+
+def quire_exact(K, ridge, placed, y, s):
+    """The worse of both groups of s, after the best numbers for the rows without a group."""
+    n = len(K)
+    L = np.linalg.inv(K + ridge * np.eye(n))
+    u = [i for i in range(n) if i not in placed and i != s]
+    values = []
+    for side in (1.0, -1.0):
+        full = np.zeros(n)
+        full[placed], full[s] = y, side
+        full[u] = -np.linalg.solve(L[np.ix_(u, u)], (L @ full)[u])
+        values.append(full @ L @ full)
+    return max(values)

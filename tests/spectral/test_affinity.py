@@ -1,7 +1,5 @@
 """Similarity graphs: by hand, against scikit-learn, laws, rows that are the same, new rows."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,9 +10,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
-from likewise.exceptions import MissingDependencyError
 from likewise.spectral import _affinity
-from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, near_rows, similarities
+from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities
 from reference import bag_constraints as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -45,12 +42,6 @@ def test_local_scaling_of_five_points_by_hand():
 def test_the_scale_is_the_distance_to_the_seventh_neighbour():
     graph = build_graph(np.arange(10.0)[:, None], Recipe("local"))
     assert graph.scales.tolist() == [7, 6, 5, 4, 4, 4, 4, 5, 6, 7]
-
-
-def test_near_rows_by_hand():
-    distances, neighbors = near_rows(np.array([[0.0], [1.0], [3.0], [7.0]]), 2, "exact", 0)
-    assert neighbors.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
-    assert distances.tolist() == [[1, 3], [1, 2], [2, 3], [4, 6]]
 
 
 @pytest.mark.parametrize(("scale", "value"), [("median", 3.0), ("mean", 20 / 6), (0.5, 0.5)])
@@ -272,87 +263,3 @@ def test_a_new_row_far_from_all_is_like_none():
     X = drawn(5)
     recipe = Recipe("rbf", None, 1.0)
     assert not similarities(np.full((1, 3), 1e3), X, build_graph(X, recipe), recipe).any()
-
-
-# ---------------------------------------------------------------------- approximate search
-
-
-def test_without_the_package_many_rows_are_searched_exactly(monkeypatch):
-    def missing(name, extra):
-        raise MissingDependencyError(f"{name} is missing")
-
-    monkeypatch.setattr(_affinity, "require", missing)
-    monkeypatch.setattr(_affinity, "EXACT_ROWS", 10)
-    X = drawn(6)
-    assert_array_equal(near_rows(X, 3, "auto", 0)[1], near_rows(X, 3, "exact", 0)[1])
-    with pytest.raises(MissingDependencyError):
-        near_rows(X, 3, "approximate", 0)
-
-
-class Sloppy:
-    """Stands for the package: finds the k nearest rows of each, but for what it is told to spoil."""
-
-    def __init__(self, spoil):
-        self._spoil = spoil
-
-    def NNDescent(self, X, n_neighbors, random_state, compressed):
-        far = pairwise_distances(X)
-        neighbors = np.argsort(far, axis=1, kind="stable")[:, :n_neighbors].astype(np.int32)
-        distances = np.take_along_axis(far, neighbors, axis=1).astype(np.float32)
-        self._spoil(neighbors, distances)
-        self.neighbor_graph = neighbors, distances
-        return self
-
-
-def approximately(monkeypatch, X, k, spoil=lambda neighbors, distances: None):
-    monkeypatch.setattr(_affinity, "require", lambda name, extra: Sloppy(spoil))
-    return near_rows(X, k, "approximate", 0)
-
-
-def test_the_row_itself_is_taken_out_wherever_it_stands(monkeypatch):
-    def elsewhere(neighbors, distances):
-        neighbors[0, [0, 2]] = neighbors[0, [2, 0]]  # a duplicate may stand before the row itself
-        neighbors[1, 0], distances[1, 0] = 19, 9.0  # and the row itself may be missing
-
-    X = drawn(7)
-    true = near_rows(X, 3, "exact", 0)[1]
-    found = approximately(monkeypatch, X, 3, elsewhere)[1]
-    assert_array_equal(found[2:], true[2:])
-    assert set(found[0]) == set(true[0])
-    assert found[1].tolist() == [19, *true[1, :2]]
-    assert (found != np.arange(20)[:, None]).all()
-
-
-def test_rows_that_were_found_too_few_neighbours_are_searched_exactly(monkeypatch):
-    def lost(neighbors, distances):
-        neighbors[4, 2:], distances[4, 2:] = -1, np.inf
-
-    X = drawn(8)
-    distances, neighbors = approximately(monkeypatch, X, 5, lost)
-    assert_array_equal(neighbors, near_rows(X, 5, "exact", 0)[1])
-    assert np.isfinite(distances).all()
-
-
-def test_a_search_that_misses_many_is_told(monkeypatch):
-    def poor(neighbors, distances):
-        neighbors[:, -2:] = [[j for j in range(20) if j not in row][-2:] for row in neighbors]
-
-    with pytest.warns(UserWarning, match=r"found \d+% of the true neighbours.*neighbor_search='exact'"):
-        approximately(monkeypatch, drawn(9), 4, poor)
-
-
-@pytest.mark.slow  # the package compiles itself for half a minute
-def test_the_approximate_search_finds_nearly_all_and_the_same_again():
-    pytest.importorskip("pynndescent")
-    X = drawn(10, 3000, 8)
-    true = near_rows(X, 10, "exact", 0)
-    found = near_rows(X, 10, "approximate", 0)
-    shared = [len(np.intersect1d(a, b)) for a, b in zip(true[1], found[1], strict=True)]
-    assert np.mean(shared) / 10 > 0.95
-    assert found[0].dtype == np.float64
-    assert_array_equal(found[1], near_rows(X, 10, "approximate", 0)[1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        distances, neighbors = near_rows(X[:12], 11, "approximate", 0)  # more than it can find in so few rows
-    assert (np.sort(neighbors, axis=1) == [[j for j in range(12) if j != i] for i in range(12)]).all()
-    assert_allclose(distances, near_rows(X[:12], 11, "exact", 0)[0], rtol=1e-5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,21 +10,15 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from likewise._optional import require
-from likewise.base import warn_caller
-from likewise.exceptions import MissingDependencyError
+from likewise._neighbors import Search, near_rows
 
 Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
-Search = Literal["auto", "exact", "approximate"]
 
 # The neighbour whose distance is a row's own scale (Zelnik-Manor & Perona 2004 recommend the seventh).
 LOCAL_NEIGHBOR = 7
 # From here on a graph of all pairs (N^2 numbers) is not made unless asked for.
 DENSE_ROWS = 4_000
-# And from here on near neighbours are searched for approximately, where the package for it is there.
-EXACT_ROWS = 40_000
 NEIGHBORS = 30
-_FEW_FOUND = 0.9  # an approximate search that finds a smaller share of the true neighbours is told about
 
 
 @dataclass(frozen=True)
@@ -184,61 +177,6 @@ def _scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np.ndarray
     usual = np.median(scales[scales > 0]) if (scales > 0).any() else 1.0
     floored: np.ndarray = np.maximum(scales, 1e-3 * usual)
     return floored
-
-
-# ---------------------------------------------------------------------- near neighbours
-
-
-def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distances and numbers of the k nearest other rows of each row, nearest first."""
-    if search == "exact" or (search == "auto" and len(X) <= EXACT_ROWS):
-        return _exact(X, k)
-    try:
-        package = require("pynndescent", extra="scale")
-    except MissingDependencyError:
-        if search == "approximate":
-            raise
-        return _exact(X, k)  # slower, and no worse
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that rows have too few: see to it here
-        found = package.NNDescent(X, n_neighbors=k + 1, random_state=random_state, compressed=False)
-    neighbors, distances = (
-        each.astype(kind) for each, kind in zip(found.neighbor_graph, (np.int64, np.float64), strict=True)
-    )
-    few = (neighbors < 0).any(axis=1)
-    if few.any():
-        distances[few], neighbors[few] = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[few])
-    distances, neighbors = _without_self(distances, neighbors)
-    share = _share_found(X, neighbors)
-    if share < _FEW_FOUND:
-        warn_caller(
-            f"the approximate search found {share:.0%} of the true neighbours of a sample of rows; the data "
-            "may have too many dimensions for it. neighbor_search='exact' finds all, slowly.",
-            UserWarning,
-        )
-    return distances, neighbors
-
-
-def _exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()  # without X, a row is not its own neighbour
-    return found[0].astype(np.float64), found[1]
-
-
-def _without_self(distances: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Take each row out of its own neighbours, or the farthest one where it is not among them."""
-    own = neighbors == np.arange(len(neighbors))[:, None]
-    own[~own.any(axis=1), -1] = True
-    shape = (len(neighbors), neighbors.shape[1] - 1)
-    return distances[~own].reshape(shape), neighbors[~own].reshape(shape)
-
-
-def _share_found(X: np.ndarray, neighbors: np.ndarray, n_rows: int = 100) -> float:
-    rows = np.linspace(0, len(X) - 1, min(n_rows, len(X)), dtype=np.int64)
-    distances = euclidean_distances(X[rows], X)
-    distances[np.arange(len(rows)), rows] = np.inf
-    farthest = np.partition(distances, neighbors.shape[1] - 1, axis=1)[:, neighbors.shape[1] - 1]
-    found = np.take_along_axis(distances, neighbors[rows], axis=1) <= farthest[:, None] * (1 + 1e-6)
-    return float(found.mean())
 
 
 # ---------------------------------------------------------------------- new rows

@@ -55,7 +55,7 @@ class MarginalUncertainty:
             return []
         # Rows in a random order: the first of equal pairs is then one drawn at random.
         order = state.rng().permutation(state.n_samples)
-        pairs, chance = least_certain(_factors(state)[order], n, _askable(state, order))
+        pairs, chance = least_certain(_factors(state)[order], n, askable_pairs(state, order))
         return [
             Question.pair(
                 i, j, score=_entropy(m), why=f"By the model they belong together with chance {m:.2f}."
@@ -85,8 +85,8 @@ def _factors(state: State) -> FloatArray:
     )
 
 
-def _askable(state: State, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
-    """Return a function that tells which pairs, by their places in the order, can be asked."""
+def askable_pairs(state: State, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
+    """Return a function that tells which pairs of rows, by their places in `order`, can be asked."""
     n = state.n_samples
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
     asked = np.array([low * n + high for low, high in keys], dtype=np.int64)

@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from likewise.active._groups import clique, grown, large_first
 from likewise.active._questions import Question
 from likewise.active._state import State
+from likewise.supervision._edges import Edges
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -78,9 +80,10 @@ class Places:
         told = np.unique(component[state.closure.links.rows])
         if not len(told):
             told = component[[int(state.rng().integers(state.n_samples))]]
-        place, apart = _grown(state, _clique(state, told))
-        group = place[component]
-        known, unknown = _asked_pairs(state)
+        edges = Edges(state.closure)
+        found = grown(edges, clique(edges, large_first(edges, told)), state.n_clusters)
+        group, apart = found.place[component], found.apart
+        known, unknown = asked_pairs(state)
         return cls(
             group=group,
             members=tuple(np.flatnonzero(group == g) for g in range(apart.shape[1])),
@@ -90,55 +93,7 @@ class Places:
         )
 
 
-def _clique(state: State, told: IntArray) -> IntArray:
-    """Return components that are all apart from one another, no other of `told` apart from them all."""
-    closure = state.closure
-    edges = np.bincount(closure.cannot.ravel(), minlength=closure.n_components)
-    groups = closure.cannot_groups
-    np.add.at(edges, groups.members, np.diff(groups.indptr)[groups.group_of] - 1)
-    ordered = told[np.lexsort((told, -edges[told], -closure.sizes[told]))]
-    chosen = []
-    while len(ordered):
-        chosen.append(ordered[0])
-        ordered = ordered[state.component_relations(ordered, ordered[0]) < 0]
-    return np.sort(np.array(chosen, dtype=np.int64))
-
-
-def _grown(state: State, clique: IntArray) -> tuple[IntArray, BoolArray]:
-    """Return the group of each component, -1 for none, and which groups each is apart from."""
-    place = np.full(state.closure.n_components, -1, dtype=np.int64)
-    place[clique] = np.arange(len(clique))
-    n_groups = len(clique)
-    while True:
-        apart = _apart(state, place, n_groups)
-        ruled_out = np.where(place < 0, apart.sum(axis=1), 0)
-        implied = ruled_out == n_groups - 1
-        alone = np.flatnonzero(ruled_out == n_groups)
-        if len(alone):
-            place[alone[0]] = n_groups
-            n_groups += 1
-        elif state.n_clusters == n_groups >= 2 and implied.any():
-            place[implied] = np.argmin(apart[implied], axis=1)
-        else:
-            return place, apart
-
-
-def _apart(state: State, place: IntArray, n_groups: int) -> BoolArray:
-    """Return which components have a cannot edge to which groups: linear in the edges."""
-    closure = state.closure
-    apart = np.zeros((closure.n_components, n_groups), dtype=bool)
-    edges = np.concatenate([closure.cannot, closure.cannot[:, ::-1]])
-    edges = edges[place[edges[:, 1]] >= 0]
-    apart[edges[:, 0], place[edges[:, 1]]] = True
-    sets = closure.cannot_groups
-    placed = place[sets.members] >= 0
-    holds = np.zeros((len(sets), n_groups), dtype=bool)
-    holds[sets.group_of[placed], place[sets.members[placed]]] = True
-    np.logical_or.at(apart, sets.members[~placed], holds[sets.group_of[~placed]])
-    return apart
-
-
-def _asked_pairs(state: State) -> tuple[IntArray, IntArray]:
+def asked_pairs(state: State) -> tuple[IntArray, IntArray]:
     """Return the pairs that were asked: those whose rows are known to be apart, and those with no result."""
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
     pairs = np.array(sorted(keys), dtype=np.int64).reshape(-1, 2)

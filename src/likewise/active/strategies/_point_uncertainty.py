@@ -13,7 +13,8 @@ from likewise.active.strategies._labels import by_score, labels_of
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
 from likewise.base import integer
 
-_MOST_ROWS = 10_000  # a tree grown on more rows tells no more of which rows are alike, and takes longer
+_MOST_ROWS = 5_000  # trees grown on more rows tell little more of which rows are alike, and take longer
+_FROM_EACH = 20  # so many rows of each cluster are among them, if it has so many
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class NormalizedPointUncertainty:
     to no placed row has equal probabilities. While there is one group all entropies are 0, and the row that
     is least similar to it is taken. Ties are broken at random by the seed.
 
-    Growing the forest costs O(T n d log n), once for each clustering; it is kept while the labels stay the
-    same. Scoring the rows costs O(T n) for each group.
+    Growing the forest costs O(T n d log n), once for each clustering, on 5,000 rows drawn by the seed where
+    there are more; it is kept while the labels stay the same. Scoring the rows costs O(T n) for each group.
 
     Parameters
     ----------
@@ -93,14 +94,21 @@ class NormalizedPointUncertainty:
         if before is not None and np.array_equal(before[0], labels):
             kept: IntArray = before[1]
             return kept
-        forest = RandomForestClassifier(
-            self.n_trees,
-            max_samples=_MOST_ROWS if state.n_samples > _MOST_ROWS else None,
-            random_state=state.seed % 2**32,
-        )
-        leaves: IntArray = forest.fit(state.X, labels).apply(state.X)
+        forest = RandomForestClassifier(self.n_trees, random_state=state.seed % 2**32)
+        # Rows are drawn beforehand: a tree that is told to draw them looks at the weights of all.
+        some = some_of_each(labels, _MOST_ROWS, state.seed)
+        leaves: IntArray = forest.fit(state.X[some], labels[some]).apply(state.X)
         state.cache[key] = (labels, leaves)
         return leaves
+
+
+def some_of_each(labels: IntArray, n: int, seed: int) -> IntArray:
+    """Return about n rows drawn by the seed, with some of each cluster; all rows if there are no more."""
+    if len(labels) <= n:
+        return np.arange(len(labels))
+    order = np.random.default_rng(seed).permutation(len(labels))
+    each = [order[labels[order] == z][:_FROM_EACH] for z in np.unique(labels)]
+    return np.unique(np.concatenate([order[:n], *each]))
 
 
 def similarities(leaves: IntArray, places: Places) -> FloatArray:

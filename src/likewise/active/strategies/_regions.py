@@ -12,11 +12,9 @@ from scipy.spatial.distance import cdist
 
 from likewise.active._questions import Question
 from likewise.active._state import State
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, asked_pairs
 from likewise.active.strategies._random import RandomPairs
 from likewise.base import integer
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,13 @@ class UncertainRegions:
         t, how far the doubt of others counts.
     compare : int, default=4
         With up to so many clusters all classes are compared before anything else.
+    patience : int, default=25
+        The model is fitted again when the answers have grown by one in `patience`: after each of the first,
+        after every fourth from a hundred on. In between, questions are chosen as a batch is.
 
     Notes
     -----
-    Costs `steps` products with the graph after a fit.
+    Costs `steps` products with the graph after a fit, and little between fits.
 
     Examples
     --------
@@ -60,14 +61,19 @@ class UncertainRegions:
 
     steps: int = 3
     compare: int = 4
+    patience: int = 25
 
     name: ClassVar[str] = "regions"
     needs: ClassVar[frozenset[str]] = frozenset({"classes"})
 
     def __post_init__(self) -> None:
-        for field in ("steps", "compare"):
-            if not integer(0).holds(getattr(self, field)):
-                raise ValueError(f"{field} must be {integer(0).wanted}, got {getattr(self, field)!r}.")
+        for field, rule in (("steps", integer(0)), ("compare", integer(0)), ("patience", integer(1))):
+            if not rule.holds(getattr(self, field)):
+                raise ValueError(f"{field} must be {rule.wanted}, got {getattr(self, field)!r}.")
+
+    def enough(self, n_answers: int) -> int:
+        """Return how many of the answers the model has to know, so that it need not be fitted each time."""
+        return n_answers - n_answers % max(1, n_answers // self.patience)
 
     def choose(self, state: State, n: int) -> list[Question]:
         """Return at most n questions, about different rows as far as possible."""
@@ -90,8 +96,8 @@ class UncertainRegions:
         return list(found.values())
 
     def _questions(self, asker: _Asker) -> Iterator[Question]:
-        known = asker.state.n_clusters
-        if asker.n_classes > (known or 1) or asker.n_classes <= self.compare:
+        wanted = asker.state.n_clusters
+        if asker.n_distinct > (wanted or asker.n_distinct) or asker.n_distinct <= self.compare:
             yield from asker.between_classes()
         scores = asker.scores(self.steps)
         again: list[int] = []
@@ -128,22 +134,38 @@ class _Asker:
 
     def _asked_in_vain(self, component: IntArray) -> set[tuple[int, int]]:
         """Return the pairs of components that were asked about without a result."""
-        pairs = [key[1] for key in self.state.asked if isinstance(key, tuple) and key[0] == "pair"]
-        open_pairs = (pair for pair in pairs if self.state.knows(*pair) == "unknown")
-        both = [sorted((int(component[i]), int(component[j]))) for i, j in open_pairs]
-        return {(low, high) for low, high in both}
+        both = np.sort(component[asked_pairs(self.state)[1]], axis=1)
+        return {(low, high) for low, high in both.tolist()}
 
     def _waits(self, i: int, j: int) -> bool:
         component = self.state.closure.component
         low, high = sorted((int(component[i]), int(component[j])))
         return (low, high) in self._unresolved
 
+    @property
+    def n_distinct(self) -> int:
+        """How many classes there are by now: some may have turned out to be one since the fit."""
+        return len(np.unique(self.state.closure.component[self.passed.heads]))
+
     def scores(self, steps: int) -> FloatArray:
-        """Return how much doubt an answer about each row would touch, 0 for rows that have a class."""
+        """Return how much doubt an answer about each row would touch, 0 for rows that have a class.
+
+        Around rows that were placed since the model was fitted there is nothing to ask before the next fit.
+        """
+        key = ("regions", steps)
+        before = self.state.cache.get(key)
+        if before is None or before[0] is not self.passed:
+            before = self.state.cache[key] = (self.passed, self._spread(steps))
+        scores: FloatArray = before[1].copy()
+        for row in self._placed_since().tolist():
+            scores[self.near(row)] = 0.0
+        return scores
+
+    def _spread(self, steps: int) -> FloatArray:
         shares, far = self.passed.shares, self.passed.unreached
         if self.n_classes > 1:
-            top = -np.partition(-shares, 1, axis=1)[:, :2]
-            doubt = 1.0 - (top[:, 0] - top[:, 1]) + far
+            top = np.partition(shares, self.n_classes - 2, axis=1)
+            doubt = 1.0 - (top[:, -1] - top[:, -2]) + far
         else:
             doubt = far.copy()
         placed = self.passed.class_of >= 0
@@ -151,6 +173,15 @@ class _Asker:
         spread: FloatArray = self.passed.smoother.spread(doubt, steps, float(far.mean()))
         spread[placed] = 0.0
         return spread
+
+    def _placed_since(self) -> IntArray:
+        """Return a row of each component that has a class by now and had none when the model was fitted."""
+        component = self.state.closure.component
+        rows = np.unique(self.state.closure.links.rows)
+        rows = rows[self.passed.class_of[rows] < 0]
+        rows = rows[np.isin(component[rows], component[self.passed.heads])]
+        found: IntArray = rows[np.isin(rows, self.passed.heads, invert=True)]
+        return found
 
     def near(self, row: int) -> IntArray:
         """Return the row and its neighbours, and all that is known to belong with it."""

@@ -1,0 +1,42 @@
+"""Rows on a common scale, and how similar they are to the placed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from likewise.active._state import State
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray
+
+_ENTRIES = 4_000_000  # so many distances are held at a time: 32 MB
+
+
+def standardized(X: Any) -> FloatArray:
+    """Return the rows with columns of mean 0 and variance 1; a column that does not vary is 0."""
+    given = np.asarray(X, dtype=np.float64)
+    scale = given.std(axis=0)
+    rows: FloatArray = (given - given.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    return rows
+
+
+def standardized_of(state: State) -> FloatArray:
+    """Return the standardised rows of a state; they are kept in its cache."""
+    if "standardized rows" not in state.cache:
+        state.cache["standardized rows"] = standardized(state.X)
+    rows: FloatArray = state.cache["standardized rows"]
+    return rows
+
+
+def default_gamma(rows: FloatArray) -> float:
+    """Return one over the number of columns: half of the mean squared distance then makes exp(-1)."""
+    return 1.0 / int(rows.shape[1])
+
+
+def squared_distances(rows: FloatArray, to: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield blocks of rows with their squared distances to some of the rows."""
+    step = max(1, _ENTRIES // max(1, len(to)))
+    for lo in range(0, len(rows), step):
+        yield slice(lo, lo + step), cdist(rows[lo : lo + step], rows[to], "sqeuclidean")

@@ -1,0 +1,27 @@
+"""The nearest few of many, kept in order while blocks of distances come in."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def keep_nearest(distances, rows, members, best, found):
+    """Put what is nearer than the farthest kept into its place, for each row.
+
+    IN   distances (n_rows, n_members), rows (n_rows,), members (n_members,): the numbers of both
+    OUT  best (n, k): the least distances of each row so far, ascending; found (n, k): to which rows
+    """
+    k = best.shape[1]
+    for a in range(distances.shape[0]):
+        i = rows[a]
+        for b in range(distances.shape[1]):
+            d = distances[a, b]
+            if d < best[i, k - 1] and members[b] != i:
+                at = k - 1
+                while at > 0 and best[i, at - 1] > d:
+                    best[i, at] = best[i, at - 1]
+                    found[i, at] = found[i, at - 1]
+                    at -= 1
+                best[i, at] = d
+                found[i, at] = members[b]
