@@ -9,6 +9,7 @@
     │   └── InfeasibleSupervisionError          hints that no clustering with these parameters can meet
     ├── FileFormatError (ValueError)            a file that cannot be read as what it should be
     ├── DatasetNotFoundError (LookupError)      a data set that cannot be had on this machine
+    ├── OracleError                             whoever answers failed, or gave what is no answer
     └── MissingDependencyError (ImportError)    an optional package is wanted and absent
     UserWarning
     ├── InconsistentSupervisionWarning          a soft method goes on with contradictory hints
@@ -29,6 +30,7 @@ __all__ = [
     "InfeasibleSupervisionError",
     "LikewiseError",
     "MissingDependencyError",
+    "OracleError",
     "ShuffledIdsWarning",
     "SupervisionError",
     "UnsupportedSupervisionError",
@@ -61,6 +63,14 @@ class FileFormatError(LikewiseError, ValueError):
 
 class DatasetNotFoundError(LikewiseError, LookupError):
     """A data set that cannot be had on this machine; the message says how to get it."""
+
+
+class OracleError(LikewiseError):
+    """Whoever answers failed, stopped, or gave what is no answer; ``question`` is what was asked."""
+
+    def __init__(self, message: str, question: object = None) -> None:
+        super().__init__(message)
+        self.question = question
 
 
 class MissingDependencyError(LikewiseError, ImportError):

@@ -1,13 +1,16 @@
 """Oracles: who answers, rightly, wrongly, late or not at all."""
 
 import asyncio
+import pickle
+import runpy
 from itertools import combinations, permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from likewise.active import Answer, Question, Reply
-from likewise.exceptions import LikewiseError, SupervisionError
+from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reply, simulate
+from likewise.exceptions import OracleError, SupervisionError
 from likewise.oracles import CallableOracle, LabelOracle, NoisyOracle, RecordedOracle
 
 PAIR = Question.pair(0, 1)
@@ -30,6 +33,36 @@ def test_pairs_by_their_classes_and_unknown_ones():
     assert oracle.answer(Question.triplet(0, 2, 3)) is Answer.UNSURE
 
 
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        ("aaaa", Answer.SAME),
+        ("aaba", OddOne(2)),
+        ("aabb", Answer.NEITHER),
+        ("aabc", Answer.NEITHER),
+        ("abcd", Answer.NEITHER),
+        ([0, 0, 1, None], Answer.UNSURE),
+    ],
+)
+def test_the_odd_one_out_by_classes(classes, said):
+    assert LabelOracle(list(classes)).answer(Question.odd([3, 0, 2, 1])) == said
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        ("aaaa", Piles([[0, 1, 2, 3]])),
+        ("abab", Piles([[0, 2], [1, 3]])),
+        ("abcd", Piles([[0], [1], [2], [3]])),
+        (["a", None, "b", "a"], Piles([[0, 3], [2]])),  # what is not known is set aside
+        (["a", None, None, None], Answer.UNSURE),
+        ([None] * 4, Answer.UNSURE),
+    ],
+)
+def test_trays_by_classes(classes, said):
+    assert LabelOracle(list(classes)).answer(Question.piles([0, 1, 2, 3])) == said
+
+
 def test_a_question_about_other_data_is_refused():
     with pytest.raises(SupervisionError, match="names row 5, but the oracle knows the classes of 2 rows"):
         LabelOracle([0, 1]).answer(Question.pair(0, 5))
@@ -40,7 +73,7 @@ def test_a_question_about_other_data_is_refused():
 
 def wrong(oracle, y, questions):
     truth = LabelOracle(y)
-    return np.mean([oracle.answer(question) is not truth.answer(question) for question in questions])
+    return np.mean([oracle.answer(question) != truth.answer(question) for question in questions])
 
 
 def test_errors_come_at_their_rate_and_again_for_the_same_question():
@@ -82,6 +115,51 @@ def test_a_table_says_how_each_answer_is_mistaken():
     assert oracle.answer(Question.pair(0, 300)) is Answer.DIFFERENT
 
 
+TRAYS = [Question.piles(range(start, start + 6)) for start in range(0, 600, 6)]
+
+
+def test_rows_of_a_tray_go_astray_at_the_rate():
+    y = np.arange(600) % 2
+    assert wrong(NoisyOracle(y, rate=0.0), y, TRAYS) == 0
+    oracle = NoisyOracle(y, rate=0.1, seed=3)
+    said = [oracle.answer(question) for question in TRAYS]
+    assert said == [NoisyOracle(y, rate=0.1, seed=3).answer(question) for question in TRAYS]
+    n_moved = 0
+    for question, piles in zip(TRAYS, said, strict=True):
+        assert sorted(row for pile in piles.groups for row in pile) == list(question.rows)
+        n_moved += sum(min(sum(y[row] == c for row in pile) for c in (0, 1)) for pile in piles.groups)
+        n_moved += sum(len(pile) == 1 for pile in piles.groups)
+    assert n_moved == pytest.approx(60, abs=22)  # of 600 rows: three standard deviations
+
+
+def test_all_rows_astray():
+    # One pile: each row goes to one of its own. Two piles of one row: they change places, which is the same.
+    assert NoisyOracle([0, 0, 0], rate=1.0).answer(Question.piles([0, 1, 2])) == Piles([[0], [1], [2]])
+    assert NoisyOracle([0, 1], rate=1.0).answer(Question.piles([0, 1])) == Piles([[0], [1]])
+
+
+def test_a_wrong_odd_one_is_any_other_row():
+    odd = [Question.odd([0, 1, 2, third]) for third in range(3, 203)]
+    oracle = NoisyOracle([1, 0, 0] + [0] * 200, rate=1.0)
+    said = [oracle.answer(question) for question in odd]
+    assert {type(answer) for answer in said} == {OddOne}
+    counts = np.bincount(
+        [question.rows.index(answer.row) for question, answer in zip(odd, said, strict=True)]
+    )
+    assert counts[0] == 0
+    assert counts[1:].min() > 40
+    y = np.zeros(203)
+    y[0] = 1
+    assert wrong(NoisyOracle(y, rate=0.3), y, odd) == pytest.approx(0.3, abs=0.1)
+
+
+def test_a_table_of_words_does_not_sort_trays():
+    oracle = NoisyOracle([0, 0, 1], table={"SAME": {"UNSURE": 1.0}})
+    for question in (Question.piles([0, 1, 2]), Question.odd([0, 1, 2])):
+        with pytest.raises(SupervisionError, match="Use rate in place of table"):
+            oracle.answer(question)
+
+
 def test_what_is_not_known_stays_unsure():
     assert NoisyOracle([0, None], rate=1.0).answer(PAIR) is Answer.UNSURE
 
@@ -121,6 +199,15 @@ def test_the_last_reply_counts_in_any_order_of_rows():
     assert oracle.answer(Question.triplet(6, 4, 5)) is Answer.AB
 
 
+def test_odd_ones_and_piles_on_record():
+    replies = [Reply(Question.odd([4, 5, 6]), 5), Reply(Question.piles([1, 2, 3]), [[1, 3], [2]])]
+    oracle = RecordedOracle(replies)
+    assert oracle.answer(Question.odd([6, 5, 4])) == OddOne(5)
+    assert oracle.answer(Question.piles([3, 2, 1])) == Piles([[1, 3], [2]])
+    with pytest.raises(SupervisionError, match="nobody answered"):
+        oracle.answer(Question.piles([4, 5, 6]))
+
+
 def test_what_nobody_answered():
     with pytest.raises(SupervisionError, match=r"nobody answered .*missing='unsure'"):
         RecordedOracle([]).answer(PAIR)
@@ -155,23 +242,77 @@ def test_a_function_is_called_again_as_often_as_allowed():
     assert oracle.answer(PAIR) is Answer.SAME
     assert oracle.n_calls == 3
     with pytest.raises(
-        LikewiseError, match=r"not answered after 2 call\(s\): TimeoutError: no answer"
+        OracleError, match=r"not answered after 2 call\(s\): TimeoutError: no answer"
     ) as caught:
         CallableOracle(Flaky(2), retries=1).answer(PAIR)
     assert isinstance(caught.value.__cause__, TimeoutError)
+    assert caught.value.question == PAIR
+    assert pickle.loads(pickle.dumps(caught.value)).question == PAIR
 
 
 @pytest.mark.parametrize("said", [True, None, "perhaps", "AB", 3])
 def test_what_does_not_answer_is_a_failed_call(said):
-    with pytest.raises(LikewiseError, match="was not answered after 1 call"):
+    with pytest.raises(OracleError, match="was not answered after 1 call"):
         CallableOracle(lambda question: said).answer(PAIR)
 
 
 def test_a_reply_to_another_question_is_a_failed_call():
     oracle = CallableOracle(lambda question: Reply(Question.pair(2, 3), "SAME"), retries=1)
-    with pytest.raises(LikewiseError, match=r"asked .* answered"):
+    with pytest.raises(OracleError, match=r"asked .* answered"):
         oracle.answer(PAIR)
     assert oracle.n_calls == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "meant"),
+    [
+        (Question.odd([3, 4, 5]), 4, OddOne(4)),
+        (Question.odd([3, 4, 5]), "same", Answer.SAME),
+        (Question.piles([3, 4, 5]), [[3, 5], [4]], Piles([[4], [5, 3]])),
+        (Question.piles([3, 4, 5]), Reply(Question.piles([5, 4, 3]), [[3, 5]]), Piles([[3, 5]])),
+    ],
+)
+def test_functions_that_sort(question, said, meant):
+    answer = CallableOracle(lambda question: said).answer(question)
+    assert getattr(answer, "answer", answer) == meant
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (Question.odd([3, 4, 5]), 6),
+        (Question.odd([3, 4, 5]), "AB"),
+        (Question.piles([3, 4, 5]), [[3, 6]]),
+        (Question.piles([3, 4, 5]), [[3, 4], [4, 5]]),
+        (Question.piles([3, 4, 5]), 3),
+        (PAIR, [[0], [1]]),
+        (PAIR, OddOne(1)),
+    ],
+)
+def test_what_does_not_sort_is_a_failed_call(question, said):
+    with pytest.raises(OracleError, match="was not answered after 1 call"):
+        CallableOracle(lambda question: said).answer(question)
+
+
+def test_a_failure_loses_no_answer_that_came_before():
+    y = [0, 1, 0, 1, 0, 1, 0, 1, 0]
+    truth = LabelOracle(y)
+    calls = []
+
+    def failing(question):
+        calls.append(question)
+        if len(calls) > 3:
+            raise ConnectionError("gone")
+        return truth.answer(question)
+
+    interview = Interview(np.arange(9.0)[:, None], n_clusters=2, strategy=RandomPairs())
+    with pytest.raises(OracleError, match="ConnectionError: gone") as caught:
+        simulate(interview, CallableOracle(failing), truth=y)
+    assert interview.n_asked == 3
+    assert interview.ask() == caught.value.question == calls[-1]
+    with pytest.raises(OracleError, match="the budget of 1 calls is spent"):
+        simulate(interview, CallableOracle(truth.answer, budget=1), truth=y)
+    assert interview.n_asked == 4
 
 
 def test_a_reply_keeps_who_gave_it():
@@ -182,7 +323,7 @@ def test_a_reply_keeps_who_gave_it():
 def test_the_budget_counts_failed_calls():
     oracle = CallableOracle(Flaky(1), retries=5, budget=2)
     assert oracle.answer(PAIR) is Answer.SAME
-    with pytest.raises(LikewiseError, match="the budget of 2 calls is spent"):
+    with pytest.raises(OracleError, match="the budget of 2 calls is spent"):
         oracle.answer(PAIR)
     assert oracle.n_calls == 2
 
@@ -198,7 +339,7 @@ async def unkind(question):
 
 def test_an_asynchronous_function_is_waited_for():
     assert CallableOracle(kind).answer(PAIR) is Answer.DIFFERENT
-    with pytest.raises(LikewiseError, match="ConnectionError: gone"):
+    with pytest.raises(OracleError, match="ConnectionError: gone"):
         CallableOracle(unkind).answer(PAIR)
 
 
@@ -207,6 +348,16 @@ def test_also_within_a_running_loop():
         return CallableOracle(kind).answer(PAIR)
 
     assert asyncio.run(notebook()) is Answer.DIFFERENT
+
+
+def test_the_example_of_a_service_finds_the_groups(capsys):
+    example = Path(__file__).parents[2] / "examples" / "asking_a_service.py"
+    runpy.run_path(str(example), run_name="__main__")
+    shown = capsys.readouterr().out
+    groups = [part.split("\n")[1:5] for part in shown.split("\ngroup ")[1:]]
+    assert len(groups) == 3
+    assert any(all("parcel" in message for message in group) for group in groups)
+    assert "stopped" not in shown
 
 
 def test_an_interruption_is_not_a_failed_call():
@@ -228,3 +379,32 @@ def test_an_interruption_is_not_a_failed_call():
 def test_oracles_that_cannot_be_made(make, error, said):
     with pytest.raises(error, match=said):
         make()
+
+
+# ---------------------------------------------------------------------- whole interviews
+
+ROWS = np.vstack([np.random.default_rng(0).normal(c, 0.3, (3, 2)) for c in (0, 3, 6)])
+CLASSES = np.repeat([0, 1, 2], 3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # all the same: one cluster
+@pytest.mark.parametrize("kind", ["default", "random"])
+@pytest.mark.parametrize(
+    "oracle",
+    [
+        NoisyOracle(CLASSES, rate=0.5),  # as good as a coin
+        NoisyOracle(CLASSES, rate=1.0),
+        CallableOracle(lambda question: "UNSURE"),
+        CallableOracle(lambda question: "SAME"),
+        CallableOracle(lambda question: "DIFFERENT"),
+    ],
+    ids=["half", "always wrong", "unsure", "same", "different"],
+)
+def test_an_interview_survives_any_oracle(oracle, kind):
+    strategy = RandomPairs() if kind == "random" else None
+    interview = Interview(ROWS, n_clusters=3, strategy=strategy)
+    trace = simulate(interview, oracle, 50, truth=CLASSES, every=60)  # more than all pairs
+    assert interview.finished
+    assert len({reply.question.key for reply in interview.replies}) == interview.n_asked <= 36
+    assert np.isfinite(trace.scores).all()
+    assert set(np.unique(interview.labels_)) <= {0, 1, 2}

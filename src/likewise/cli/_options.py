@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -25,7 +25,8 @@ def _encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
         raise click.BadParameter(f"there is no encoding {value!r}; try utf-8, latin-1 or cp1252.") from None
 
 
-def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def names_option(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Read the names of columns with commas between."""
     if value is None:
         return None
     from likewise.cli._tables import split_names
@@ -36,7 +37,7 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     return names
 
 
-_TABLE = (
+_DATA = (
     click.option(
         "--id",
         "id_column",
@@ -45,9 +46,12 @@ _TABLE = (
         "header is not counted.",
     ),
     click.option(
-        "--features", callback=_names, metavar="A,B,C", help="The columns to use; by default all others."
+        "--features",
+        callback=names_option,
+        metavar="A,B,C",
+        help="The columns to use; by default all others.",
     ),
-    click.option("--drop", callback=_names, metavar="A,B,C", help="Columns to leave out."),
+    click.option("--drop", callback=names_option, metavar="A,B,C", help="Columns to leave out."),
     click.option(
         "--no-header", is_flag=True, help="The CSV file has no header; columns are f0, f1 and so on."
     ),
@@ -58,6 +62,8 @@ _TABLE = (
         show_default=True,
         help="Encoding of a CSV DATA file.",
     ),
+)
+_HINTS = (
     click.option(
         "--hints-encoding",
         callback=_encoding,
@@ -70,7 +76,16 @@ _TABLE = (
 
 def table_options(function: Function) -> Function:
     """Add the options that say how DATA and hints are read."""
-    for option in reversed(_TABLE):
+    return _with(_DATA + _HINTS, function)
+
+
+def data_options(function: Function) -> Function:
+    """Add the options that say how DATA is read, for a command that reads no hints."""
+    return _with(_DATA, function)
+
+
+def _with(options: Sequence[Callable[[Function], Function]], function: Function) -> Function:
+    for option in reversed(options):
         function = option(function)
     return function
 
@@ -86,6 +101,23 @@ def columns_of(
     from likewise.cli._tables import Columns
 
     return Columns(id_column, features, drop or (), truth, bag)
+
+
+def same_table(asked: Mapping[str, Any]) -> list[str]:
+    """Return the words that let another command read DATA in the same way."""
+    words: list[str] = []
+    for option, value in (
+        ("--id", asked["id_column"]),
+        ("--features", _listed(asked["features"])),
+        ("--drop", _listed(asked["drop"])),
+        ("--encoding", asked["encoding"]),
+    ):
+        words += [] if value in (None, "utf-8") else [option, value]
+    return words + [f"--{name.replace('_', '-')}" for name in ("no_header", "standardize") if asked[name]]
+
+
+def _listed(names: tuple[str, ...] | None) -> str | None:
+    return None if names is None else ",".join(f'"{name}"' if "," in name else name for name in names)
 
 
 def read_all_hints(

@@ -83,7 +83,7 @@ class Columns:
         for option, names in said.items():
             for name in names:
                 if name not in raw.names:
-                    raise click.BadParameter(_unknown(name, raw), param_hint=f"'{option}'")
+                    raise click.BadParameter(unknown_column(name, raw), param_hint=f"'{option}'")
                 if name in ends:
                     what = "twice" if ends[name] == option else f"for {ends[name]} as well"
                     raise click.BadParameter(
@@ -127,7 +127,8 @@ def table_of(raw: Raw, columns: Columns) -> Table:
     return Table(ids, X, names, dropped, kept)
 
 
-def _unknown(name: str, raw: Raw) -> str:
+def unknown_column(name: str, raw: Raw) -> str:
+    """Say that there is no such column, and which one may be meant."""
     close = difflib.get_close_matches(name, raw.names, n=1)
     if close:
         return f"{raw.path} has no column {name!r}; did you mean {close[0]!r}?"
@@ -195,6 +196,12 @@ def _features(raw: Raw, names: tuple[str, ...]) -> FloatArray:
         assert not isinstance(column, _Bad)
         X[:, c] = column
     return X
+
+
+def is_wordy(raw: Raw, name: str) -> bool:
+    """Tell whether a column holds a word where a feature would hold a number."""
+    found = _numbers(raw.columns[raw.names.index(name)])
+    return isinstance(found, _Bad) and bool(found.text)
 
 
 @dataclass(frozen=True)

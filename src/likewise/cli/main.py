@@ -15,8 +15,10 @@ from likewise import __version__
 
 COMMANDS = {
     "cluster": "Cluster a table of rows, following hints.",
+    "ask": "Answer questions about rows, and cluster by the answers.",
     "choose": "Choose the number of clusters and the method by held-out hints.",
     "check": "Look through a file of hints before using it.",
+    "simulate": "Compare ways to ask, on data whose classes are known.",
     "compare-hints": "Tell whether pairs or triplets are worth more as questions.",
     "datasets": "List the known data sets, or write one to a file.",
     "demo": "Watch a clustering get better hint by hint.",

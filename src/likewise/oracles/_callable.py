@@ -8,23 +8,27 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from likewise.active import Answer, Question, Reply
+from likewise.active import Answer, OddOne, Piles, Question, Reply
 from likewise.base import choice, either, integer
-from likewise.exceptions import LikewiseError
+from likewise.exceptions import OracleError
 
 
 class CallableOracle:
     """Answers as a function does, which may be asynchronous and may fail.
 
+    What an interview was told before a failure stays told: an :class:`~likewise.exceptions.OracleError` ends
+    :func:`~likewise.active.simulate`, and the same interview goes on with the same question later.
+
     Parameters
     ----------
     function : callable
-        Called with a :class:`~likewise.active.Question`; returns an answer, its word, a
-        :class:`~likewise.active.Reply`, or an awaitable of one.
+        Called with a :class:`~likewise.active.Question`; returns what ``question.fitting`` takes: an answer
+        or its word, for the odd one out a row number too, for piles a list of lists of rows. Or a
+        :class:`~likewise.active.Reply` to that question, or an awaitable of any of these.
     retries : int, default=0
         How many more times it is called if it raises, or returns what does not answer the question.
     budget : int, optional
-        The most calls, failed ones among them. A question beyond is an error.
+        The most calls, failed ones among them. A question beyond is an error that says so.
 
     Attributes
     ----------
@@ -59,14 +63,16 @@ class CallableOracle:
         self.budget = budget
         self.n_calls = 0
 
-    def answer(self, question: Question) -> Answer | Reply:
+    def answer(self, question: Question) -> Answer | OddOne | Piles | Reply:
         """Return what the function says to the question."""
         problem: Exception | None = None
         tries = 0
         while tries <= self.retries:
             if self.budget is not None and self.n_calls >= self.budget:
-                raise LikewiseError(
-                    f"the budget of {self.budget} calls is spent; “{question.text}” was not answered."
+                raise OracleError(
+                    f"the budget of {self.budget} calls is spent; “{question.text}” was not answered. "
+                    "Answers that came before still count; a new oracle has a new budget.",
+                    question,
                 ) from problem
             self.n_calls += 1
             tries += 1
@@ -74,12 +80,13 @@ class CallableOracle:
                 return _understood(self.function(question), question)
             except Exception as error:  # whatever a service may raise
                 problem = error
-        raise LikewiseError(
-            f"“{question.text}” was not answered after {tries} call(s): {type(problem).__name__}: {problem}"
+        raise OracleError(
+            f"“{question.text}” was not answered after {tries} call(s): {type(problem).__name__}: {problem}",
+            question,
         ) from problem
 
 
-def _understood(said: Any, question: Question) -> Answer | Reply:
+def _understood(said: Any, question: Question) -> Answer | OddOne | Piles | Reply:
     if inspect.isawaitable(said):
         said = _awaited(said)
     if isinstance(said, Reply):

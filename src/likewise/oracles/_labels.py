@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likewise.active import Answer, Question
+from likewise.active import Answer, OddOne, Piles, Question
 from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision
 
@@ -15,7 +15,8 @@ class LabelOracle:
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        The class of each row; None and NaN mean that it is not known, and the answer then is UNSURE.
+        The class of each row; None and NaN mean that it is not known, and the answer then is UNSURE. Of a
+        tray such rows are set aside, and the others sorted.
 
     Examples
     --------
@@ -26,23 +27,35 @@ class LabelOracle:
     ['DIFFERENT', 'SAME', 'UNSURE']
     >>> str(oracle.answer(Question.triplet(2, 1, 0)))
     'AC'
+    >>> str(oracle.answer(Question.odd([0, 1, 2]))), str(oracle.answer(Question.piles([0, 1, 2, 3])))
+    ('ODD 1', '0 2 | 1')
     """
 
     def __init__(self, y: Any) -> None:
         self._codes = Supervision.from_labels(y).label_codes
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer | OddOne | Piles:
         """Return what the classes say."""
         if max(question.rows) >= len(self._codes):
             raise SupervisionError(
                 f"the question names row {max(question.rows)}, but the oracle knows the classes of "
                 f"{len(self._codes)} rows. Is it a question about other data?"
             )
-        codes = self._codes[list(question.rows)].tolist()
-        if min(codes) < 0:
+        piles: dict[int, list[int]] = {}
+        for row in question.rows:
+            piles.setdefault(int(self._codes[row]), []).append(row)
+        unknown = piles.pop(-1, [])
+        if question.kind == "piles":
+            return question.fitting(list(piles.values()))
+        if unknown:
             return Answer.UNSURE
+        if len(piles) == 1 and question.kind != "triplet":
+            return Answer.SAME
         if question.kind == "pair":
-            return Answer.SAME if codes[0] == codes[1] else Answer.DIFFERENT
-        a, b, c = codes
-        alike = [word for word, same in (("AB", a == b), ("AC", a == c), ("BC", b == c)) if same]
-        return Answer(alike[0]) if len(alike) == 1 else Answer.NEITHER
+            return Answer.DIFFERENT
+        alone = [rows[0] for rows in piles.values() if len(rows) == 1]
+        if len(piles) != 2 or len(alone) != 1:
+            return Answer.NEITHER
+        if question.kind == "odd":
+            return OddOne(alone[0])
+        return (Answer.BC, Answer.AC, Answer.AB)[question.rows.index(alone[0])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from likewise.active import Answer, Question, Reply
+from likewise.active import Answer, OddOne, Piles, Question, Reply
 from likewise.exceptions import SupervisionError
 
 Missing = Literal["raise", "unsure"]
@@ -40,7 +40,7 @@ class RecordedOracle:
                 raise SupervisionError(f"replies must hold Reply objects, got {reply!r}.")
             self._replies[reply.question.key] = reply
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer | OddOne | Piles:
         """Return what was said to the question."""
         reply = self._replies.get(question.key)
         if reply is not None:

@@ -1,0 +1,207 @@
+"""An interview at the command line: its files, how it is begun or gone on with, and how far it has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._output import STDOUT, Outputs, check_distinct, check_inputs, check_output
+from likewise.exceptions import FileFormatError, LikewiseError
+
+if TYPE_CHECKING:
+    from likewise.active import Interview
+    from likewise.cli._tables import Table
+    from likewise.supervision import Supervision
+
+HINT_ENDINGS = (".csv", ".jsonl", ".parquet")
+TRAY = "tray"  # the name of the strategy that fills trays, in saved files
+EVERY = 10  # after so many answers it is told whether it is worth going on
+_MOST_ROWS = 20_000  # that costs six fits, which somebody who waits for a question would notice
+
+
+# ---------------------------------------------------------------------- files
+
+
+@dataclass
+class Files:
+    """The files of the command: what is read, where answers are kept, what is written at the end."""
+
+    data: str
+    save: str
+    hints: str | None
+    labels: str | None
+    resumed: bool
+    n_saved: int = -1
+
+    @classmethod
+    def of(
+        cls, data: str, known: tuple[str, ...], save: str | None, hints: str | None, labels: str | None
+    ) -> Files:
+        """Find out now, not after the answers, that something cannot be read or written."""
+        from likewise.cli._write import ENDINGS, check_writer
+
+        if data == STDOUT:
+            raise click.UsageError("the answers come from stdin, so that DATA has to be a file.")
+        check_inputs(data, *known)
+        path = str(Path(data).with_suffix(".ask.json")) if save is None else save
+        check_distinct({"--save": path, "--hints": hints, "--labels": labels}, [data, *known])
+        check_output(path, (".json",), "--save")
+        for option, file, endings in (("--hints", hints, HINT_ENDINGS), ("--labels", labels, ENDINGS)):
+            if file is not None:
+                check_output(file, endings, option)
+                check_writer(file)
+        return cls(data, path, hints, labels, resumed=Path(path).exists())
+
+    def save_interview(self, interview: Interview) -> None:
+        """Keep what was told, unless nothing was since."""
+        if len(interview.history) != self.n_saved:
+            interview.save(self.save)
+            self.n_saved = len(interview.history)
+
+    def write_results(self, interview: Interview, table: Table, labels: Any) -> None:
+        """Write hints and clusters, if they are wanted."""
+        from likewise.cli._report import labels_table
+        from likewise.cli._write import write_table
+        from likewise.supervision import write_hints
+
+        with Outputs() as outputs:
+            if self.hints is not None:
+                said = interview.supervision
+                outputs.add(self.hints, lambda part: write_hints(part, said, table.ids))
+            if self.labels is not None and labels is not None:
+                columns = labels_table(table.ids, labels)
+                outputs.add(self.labels, lambda part: write_table(part, columns))
+
+    @property
+    def wrote(self) -> list[str]:
+        """The files that are there after the command."""
+        return [path for path in (self.save, self.hints, self.labels) if path is not None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options say of the interview."""
+
+    clusters: int | None
+    discover: bool
+    budget: int | None
+    strategy: str | None
+    trays: bool
+    seed: int
+
+    def interview(self, X: Any, table: Table, given: Supervision | None, files: Files) -> Interview:
+        """Begin an interview, or go on with the one that was saved."""
+        if len(table.ids) < 2:
+            raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
+        if self.clusters is not None and self.clusters > len(table.ids):
+            raise FileFormatError(f"{self.clusters} clusters were asked of {len(table.ids)} row(s).")
+        return self._resumed(X, table, given, files) if files.resumed else self._new(X, table, given)
+
+    def _new(self, X: Any, table: Table, given: Supervision | None) -> Interview:
+        from likewise.active import Interview
+
+        if self.clusters is None and not self.discover:
+            raise click.UsageError("give the number of clusters with -k, or --discover if it is not known.")
+        strategy, model = self._strategy(self.strategy, self.clusters or 2)
+        return Interview(
+            X,
+            ids=table.ids,
+            model=model,
+            strategy=strategy,
+            n_clusters=self.clusters,
+            supervision=given,
+            seed=self.seed,
+            budget=self.budget,
+            discover=self.discover,
+        )
+
+    def _resumed(self, X: Any, table: Table, given: Supervision | None, files: Files) -> Interview:
+        from likewise.active import Interview
+        from likewise.active._file import read
+
+        anew = f"To begin anew, give another file with --save, or remove {files.save!r}."
+        try:
+            said = read(files.save).content
+            strategy, model = self._strategy_of(said)
+            interview = Interview.load(files.save, X, ids=table.ids, model=model, strategy=strategy)
+        except LikewiseError as error:
+            raise FileFormatError(f"{error}\n{anew}") from error
+        for option, now, before in (
+            ("-k", self.clusters, interview.n_clusters),
+            ("--discover", self.discover or None, interview.discover),
+            ("--seed", self.seed or None, interview.seed),
+            ("--known", given, interview.given),
+        ):
+            if now is not None and now != before:
+                raise click.UsageError(
+                    f"{files.save!r} was begun with {option} {before}, which cannot be changed; leave the "
+                    f"option out. {anew}"
+                )
+        if self.budget is not None:
+            interview.budget = self.budget
+        return interview
+
+    def _strategy(self, name: str | None, n_clusters: int) -> tuple[Any, Any]:
+        """Return the strategy of a name and its model; None is for the interview to choose."""
+        if self.trays or name == TRAY:
+            from likewise.active.strategies._tray import FillTray
+
+            return FillTray(), None
+        from likewise.cli._strategies import strategy_and_model
+
+        return (None, None) if name is None else strategy_and_model(name, n_clusters)
+
+    def _strategy_of(self, said: dict[str, Any]) -> tuple[Any, Any]:
+        """Return what a saved interview goes on with; None is for its file to say."""
+        k = said.get("n_clusters") or 2
+        before = (said.get("strategy") or {}).get("name")
+        has_model = said.get("model") is not None  # a strategy wanted a model of its own
+        strategy, model = self._strategy(self.strategy, k)
+        if strategy is None and (has_model or before == TRAY):
+            return self._strategy(before, k)
+        if model is None and has_model:
+            model = self._strategy(before, k)[1]
+        return strategy, model
+
+
+class Progress:
+    """Tells, above each question, how far the interview has come."""
+
+    def __init__(self, n_samples: int) -> None:
+        self.looks_back = n_samples <= _MOST_ROWS
+        self._labels: Any = None
+        self._n_told = 0
+
+    def heading(self, interview: Interview) -> str:
+        """Return the number of the question, what changed since the last one, and at times what to expect."""
+        n = interview.n_asked
+        number = f"{n + 1}" if interview.budget is None else f"{n + 1} of {interview.budget}"
+        lines = [f"Question {number}{self._moved(interview)}"]
+        if self.looks_back and n and n % EVERY == 0 and n != self._n_told:
+            lines.insert(0, f"{counted(n, 'answer')} so far. {interview.progress().advice}")
+        self._n_told = n
+        return "\n" + "\n".join(lines)
+
+    def _moved(self, interview: Interview) -> str:
+        """Say how many rows changed cluster; nothing where that would cost a fit of its own."""
+        if not interview.strategy.needs:
+            return ""
+        from likewise.cli._report import strayed_rows
+
+        before, self._labels = self._labels, interview.labels_
+        if before is None:
+            return ""
+        n_moved = len(strayed_rows(self._labels, before))
+        return f"   ({counted(n_moved, 'row')} changed cluster since the last)" if n_moved else ""
+
+
+def counted(n: int, word: str) -> str:
+    """Say how many.
+
+    >>> counted(1, "answer"), counted(2000, "row")
+    ('1 answer', '2,000 rows')
+    """
+    return f"{n:,} {word}{'' if n == 1 else 's'}"

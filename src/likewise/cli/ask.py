@@ -1,0 +1,272 @@
+"""``likewise ask``: questions to a person at the terminal, and clusters by the answers."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._asking import EVERY, Asked, Files, Progress, counted
+from likewise.cli._options import columns_of, names_option, read_all_hints, same_table, table_options
+from likewise.cli._output import (
+    Command,
+    console,
+    gathered_warnings,
+    own_name,
+    print_json,
+)
+from likewise.cli._strategies import STRATEGIES, StrategyName
+
+if TYPE_CHECKING:
+    from likewise.active import Interview
+    from likewise.cli._tables import Table
+
+_SAID = {
+    "ab": "odd one out",
+    "ac": "odd one out",
+    "bc": "odd one out",
+    "odd": "odd one out",
+    "piles": "sorted",
+}
+INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
+
+
+@click.command("ask", cls=Command)
+@click.argument("data", type=click.Path())
+@click.option("-k", "--clusters", type=click.IntRange(min=2), help="The number of clusters.")
+@click.option("--discover", is_flag=True, help="The number of clusters is not known; answers open new ones.")
+@click.option(
+    "--show",
+    callback=names_option,
+    metavar="COLUMN[,COLUMN]",
+    help="What to show of a row; by default all columns, cut short. A column of words is no feature then.",
+)
+@table_options
+@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
+@click.option("--known", type=click.Path(), multiple=True, help="A file of hints that are known already.")
+@click.option(
+    "--save",
+    type=click.Path(),
+    metavar="FILE",
+    help="Where the answers are kept; if it is there, it is gone on with.  [default: DATA with .ask.json]",
+)
+@click.option("--budget", type=click.IntRange(min=0), help="The most answers, earlier ones among them.")
+@click.option(
+    "--strategy",
+    type=StrategyName(),
+    metavar="NAME",
+    help=f"What chooses the questions: {', '.join(STRATEGIES)}.",
+)
+@click.option("--trays", is_flag=True, help="Ask for trays of rows to be sorted into piles, not for pairs.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=0,
+    help="Another seed, other questions.  [default: 0]",
+)
+@click.option("--annotator", metavar="NAME", help="Your name, kept with your answers.")
+@click.option("--hints", type=click.Path(), help="Write the answers as hints: .csv, .jsonl or .parquet.")
+@click.option("--labels", type=click.Path(), help="Write the clusters: .csv, .parquet or .jsonl.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document at the end.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    data: str,
+    clusters: int | None,
+    discover: bool,
+    show: tuple[str, ...] | None,
+    id_column: str | None,
+    features: tuple[str, ...] | None,
+    drop: tuple[str, ...] | None,
+    no_header: bool,
+    encoding: str,
+    hints_encoding: str,
+    standardize: bool,
+    known: tuple[str, ...],
+    save: str | None,
+    budget: int | None,
+    strategy: str | None,
+    trays: bool,
+    seed: int,
+    annotator: str | None,
+    hints: str | None,
+    labels: str | None,
+    as_json: bool,
+) -> None:
+    """Answer questions about rows, and cluster by the answers.
+
+    DATA is a CSV, Parquet or .npy file. Each question shows rows and asks whether they belong together: y
+    is yes, n no, u unsure, s skips the question, b goes back and takes the last answer back, q quits. Every
+    answer is saved at once, and the same command goes on where you left. Without a terminal answers are read
+    from stdin, one a line. Nothing is asked that follows from what you said.
+
+    \b
+    Examples:
+      likewise ask data.csv -k 4 --show text
+      likewise ask birds.csv --discover --id name --show name,song --standardize --annotator Ann
+      likewise ask data.csv -k 3 --budget 60 --hints answers.csv --labels labels.csv
+      likewise ask data.csv -k 3 --trays
+    """
+    files = Files.of(data, known, save, hints, labels)
+    if trays and strategy is not None:
+        raise click.UsageError("--trays and --strategy both say what to ask; give one of them.")
+
+    from likewise.cli._raw import read_raw
+    from likewise.cli._shown import check_shown, shown_rows, without_words
+    from likewise.cli._tables import standardized, table_of
+    from likewise.oracles import ConsoleOracle
+
+    raw = read_raw(data, header=not no_header, encoding=encoding)
+    check_shown(raw, show)
+    columns = without_words(columns_of(id_column, features, drop), raw, show)
+    table = table_of(raw, columns)
+    given = read_all_hints(known, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
+    if "labels" in given.kinds:  # links say all that they do
+        given = given.only(given.kinds - {"labels"}) | given.only("labels").to_links()
+    X = standardized(table.X) if standardize else table.X
+    asked = Asked(clusters, discover, budget, strategy, trays, seed)
+    _read_any_bytes()
+    person = ConsoleOracle(shown_rows(raw, id_column, show), annotator=annotator)
+    with gathered_warnings() as notes:
+        interview = asked.interview(X, table, given if known else None, files)
+        files.save_interview(interview)
+        _greet(person, interview, files)
+        progress = Progress(interview.n_samples)
+        interrupted = False
+        try:
+            finished = person.hold(interview, after=files.save_interview, heading=progress.heading)
+        except KeyboardInterrupt:
+            finished, interrupted = False, True
+        finally:
+            files.save_interview(interview)
+        found = None if interrupted else interview.labels_
+        looked_back = found is not None and progress.looks_back and interview.n_asked >= EVERY
+        advice = interview.progress().advice if looked_back else None
+        files.write_results(interview, table, found)
+    ctx.params["drop"] = columns.drop or None
+    end = End(interview, found, finished, files, advice, _next_command(interview, ctx.params, found))
+    if as_json:
+        print_json({**end.as_dict(), "labels": _listed(table, found, labels), "notes": notes})
+    stderr = console()
+    for line in end.lines():
+        stderr.print(line)
+    for note in notes:
+        stderr.print(f"note: {note}", style="yellow")
+    if interrupted:
+        ctx.exit(INTERRUPTED)
+
+
+def _read_any_bytes() -> None:
+    """Let bytes that are no text become a sign that is no answer, where they would be an error."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+
+
+def _greet(person: Any, interview: Interview, files: Files) -> None:
+    if files.resumed:
+        names = dict.fromkeys(reply.annotator for reply in interview.replies if reply.annotator)
+        by = f" by {', '.join(names)}" if names else ""
+        person.say(f"Going on with {files.save}: {counted(interview.n_asked, 'answer')}{by} so far.")
+    else:
+        person.say(f"{interview.n_samples:,} rows. Every answer is saved at once, in {files.save}.")
+
+
+# ---------------------------------------------------------------------- the end
+
+
+@dataclass(frozen=True)
+class End:
+    """How it ended, to print."""
+
+    interview: Interview
+    labels: Any
+    finished: bool
+    files: Files
+    advice: str | None
+    todo: str | None
+
+    @property
+    def words(self) -> dict[str, int]:
+        """How often each answer was given; odd ones and piles whichever they are."""
+        from likewise.active import Answer
+
+        words = [
+            reply.answer.lower() if isinstance(reply.answer, Answer) else reply.question.kind
+            for reply in self.interview.replies
+        ]
+        said = Counter(_SAID.get(word, word) for word in words)
+        return dict(said.most_common())
+
+    @property
+    def sizes(self) -> list[int] | None:
+        """The number of rows of each cluster."""
+        if self.labels is None:
+            return None
+        import numpy as np
+
+        sizes: list[int] = np.bincount(self.labels).tolist()
+        return sizes
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "data": self.files.data,
+            "rows": self.interview.n_samples,
+            "answers": self.interview.n_asked,
+            "said": self.words,
+            "finished": self.finished,
+            "clusters": None if self.sizes is None else len(self.sizes),
+            "sizes": self.sizes,
+            "advice": self.advice,
+            "contradictions": [str(one) for one in self.interview.contradictions],
+            "wrote": self.files.wrote,
+            "next": self.todo,
+        }
+
+    def lines(self) -> list[str]:
+        """Return the summary, line by line."""
+        said = ", ".join(f"{n} {word}" for word, n in self.words.items())
+        lines = ["", f"answers     {counted(self.interview.n_asked, 'answer')}{f': {said}' if said else ''}"]
+        if self.finished and self.interview.left == 0:
+            lines.append(
+                f"            the budget is spent; go on with --budget {self.interview.n_asked + 20}"
+            )
+        elif self.finished:
+            lines.append("            nothing is left to ask")
+        elif self.advice is not None:
+            lines.append(f"            {self.advice}")
+        for one in self.interview.contradictions:
+            lines.append(f"contradict  {one}")
+        if self.sizes is not None:
+            lines.append(f"clusters    {len(self.sizes)}, of {', '.join(map(str, self.sizes))} rows")
+        kept = "" if self.finished else "; the same command goes on from there"
+        lines.append(f"saved       {self.files.save}{kept}")
+        lines += [f"wrote       {path}" for path in self.files.wrote[1:]]
+        lines += [f"next        {self.todo}"] if self.todo is not None else []
+        if self.files.hints is None and self.interview.n_asked:
+            lines.append("            with --hints FILE the answers are written as hints for other commands")
+        return lines
+
+
+def _next_command(interview: Interview, asked: dict[str, Any], labels: Any) -> str | None:
+    """Return the command that clusters by the answers, if they were written as hints."""
+    if asked["hints"] is None or not interview.supervision:
+        return None
+    k = interview.n_clusters if labels is None else int(labels.max()) + 1
+    words = [own_name(), "cluster", asked["data"], "-k", str(k), "--hints", asked["hints"]]
+    words += ["--as-links"] if "triplets" in interview.supervision.kinds else []
+    words += same_table(asked)
+    words += ["--seed", str(asked["seed"])] if asked["seed"] else []
+    return shlex.join([*words, "--out", asked["labels"] or "labels.csv"])
+
+
+def _listed(table: Table, labels: Any, written: str | None) -> list[dict[str, Any]] | None:
+    """Return the clusters for the JSON document, unless a file has them."""
+    if labels is None or written is not None:
+        return None
+    return [{"id": name, "cluster": int(label)} for name, label in zip(table.ids, labels, strict=True)]

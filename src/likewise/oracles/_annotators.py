@@ -1,0 +1,381 @@
+"""Several annotators: how far they agree, whom to trust how far, and what follows from all they said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import cohen_kappa_score
+
+from likewise.active import Answer, Question, Reply
+from likewise.base import integer, real, warn_caller
+from likewise.exceptions import SupervisionError
+from likewise.oracles._dawid_skene import (
+    FloatArray,
+    Judgement,
+    Votes,
+    judge,
+    krippendorff_alpha,
+    observed_agreement,
+)
+from likewise.supervision import Supervision
+
+WORDS = {
+    "pair": (Answer.SAME, Answer.DIFFERENT),
+    "triplet": (Answer.AB, Answer.AC, Answer.BC, Answer.NEITHER),
+}
+Rows = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Annotator:
+    """What is thought of one annotator.
+
+    Attributes
+    ----------
+    name : str or None
+        Who; None for replies without a name.
+    n_answers, n_shared, n_unsure : int
+        How many pairs and triplets were answered, how many of them by somebody else too, and how many
+        questions got UNSURE or NEITHER of several rows, which are left out.
+    accuracy : float or None
+        How often the answers are right; None without answers.
+    reliability : float or None
+        How much an answer tells: 1 is always right, 0 the same whatever is right, below 0 rather wrong than
+        right. It is (sum of the diagonal - 1) / (answers - 1) of the table, in the mean over the answers.
+    tables : mapping of str to ndarray
+        For "pair" and "triplet", how often each answer (column) is given where another is right (row).
+    """
+
+    name: str | None
+    n_answers: int
+    n_shared: int
+    n_unsure: int
+    accuracy: float | None
+    reliability: float | None
+    tables: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far annotators agree on questions that two or more of them answered.
+
+    Attributes
+    ----------
+    n_questions : int
+        How many such questions there are.
+    observed : float or None
+        The share of pairs of answers to the same question that agree.
+    alpha : float or None
+        Krippendorff's alpha: 1 is full agreement, 0 what chance gives. None where it is 0 / 0.
+    kappas : mapping of (str, str) to float or None
+        Cohen's kappa of any two annotators who share questions.
+    """
+
+    n_questions: int
+    observed: float | None
+    alpha: float | None
+    kappas: Mapping[tuple[str | None, str | None], float | None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The most probable answer to a question, how probable it is, and how many people answered."""
+
+    question: Question
+    answer: Answer
+    probability: float
+    n_votes: int
+
+    @property
+    def weight(self) -> float:
+        """How much it counts as a hint: 1 for certainty, 0 for what guessing gives, 2p - 1 for a pair."""
+        n = len(WORDS[self.question.kind])
+        return (n * self.probability - 1) / (n - 1)
+
+
+class Annotators:
+    """Judges what several people said, by how often each of them agrees with what is probably right.
+
+    The model of Dawid and Skene (1979): question i has a right answer, drawn with shares p; annotator a says
+    l where j is right with the chance of the table t[a, j, l], independently of the others. EM climbs the
+    posterior of p and t, alternating between the chance of each answer to be right (their equation 2.5) and
+    the tables that these give (2.3 and 2.4), from the votes as a start. Somebody who is mostly wrong is then
+    believed in reverse, and somebody who always says the same counts for nothing.
+
+    The prior adds to the counts of each table `strength` answers for each right answer, of which the share
+    `accuracy` is right, so that the names of the answers cannot change places. Tables and shares are
+    estimated from questions that two or more annotators answered. Who shares none is taken at the prior, with
+    a warning: nothing in the answers tells how good they are.
+
+    Pairs and triplets are judged apart. The odd one out and piles count as the pairs that they state. UNSURE
+    says nothing and is left out, as is NEITHER of more than three rows. If one annotator answered a question
+    twice the last answer counts.
+
+    Parameters
+    ----------
+    replies : iterable of Reply
+        What was said, such as ``interview.replies``, or those of several interviews about the same rows.
+    accuracy : float, default=0.8
+        How often an annotator is thought to be right before anything is known, between 0 and 1; for
+        triplets as well.
+    strength : float, default=4
+        How many answers that thought is worth.
+    max_iter : int, default=1000
+        The most iterations of EM.
+    tol : float, default=1e-4
+        EM ends once no entry of a table changes by more.
+
+    Attributes
+    ----------
+    annotators : tuple of Annotator
+        What is thought of each, in the order of their first replies.
+    verdicts : tuple of Verdict
+        The most probable answer to each pair and triplet, pairs first, in the order of their rows.
+
+    Notes
+    -----
+    Cost: (number of answers) x (possible answers) an iteration. If most annotators are wrong in the same way
+    they are believed; nothing but the prior stands against it. What a tray states of its pairs is not
+    independent, so that a posterior from trays is too sure of itself.
+
+    References
+    ----------
+    A. P. Dawid and A. M. Skene, Maximum likelihood estimation of observer error-rates using the EM
+    algorithm, Applied Statistics 28, 1979. K. Krippendorff, Content Analysis, 2004, chapter 11.
+
+    Examples
+    --------
+    >>> from likewise.active import Question, Reply
+    >>> from likewise.oracles import Annotators
+    >>> said = {"Ann": "SDSDSDSDSD", "Bob": "SDSDSDSDSS", "Cem": "DSDSDSDSDS"}  # Cem has mixed up the keys
+    >>> replies = [
+    ...     Reply(Question.pair(0, i + 1), "SAME" if letter == "S" else "DIFFERENT", annotator=name)
+    ...     for name, letters in said.items()
+    ...     for i, letter in enumerate(letters)
+    ... ]
+    >>> people = Annotators(replies)
+    >>> [(one.name, one.reliability > 0) for one in people.annotators]
+    [('Ann', True), ('Bob', True), ('Cem', False)]
+    >>> people.supervision(11)
+    Supervision(11 rows: 5 must, 5 cannot)
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[Reply],
+        *,
+        accuracy: float = 0.8,
+        strength: float = 4.0,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+    ) -> None:
+        if not real(0, strict=True).holds(accuracy) or accuracy >= 1:
+            raise ValueError(f"Annotators: accuracy must be a number between 0 and 1, got {accuracy!r}.")
+        for name, value, rule in (
+            ("strength", strength, real(0, strict=True)),
+            ("max_iter", max_iter, integer(1)),
+            ("tol", tol, real(0)),
+        ):
+            if not rule.holds(value):
+                raise ValueError(f"Annotators: {name} must be {rule.wanted}, got {value!r}.")
+        said, unsure = _statements(replies)
+        self.names: tuple[str | None, ...] = tuple(unsure)
+        self._questions: dict[str, dict[Rows, int]] = {}  # the number of each
+        self._votes: dict[str, Votes] = {}
+        self._judged: dict[str, Judgement] = {}
+        for kind, words in WORDS.items():
+            given = said[kind]
+            asked = sorted({rows for rows, _ in given})
+            questions = self._questions[kind] = {rows: at for at, rows in enumerate(asked)}
+            votes = self._votes[kind] = _votes(given, questions, self.names, len(words))
+            found = judge(votes, accuracy=accuracy, strength=strength, max_iter=max_iter, tol=tol)
+            self._judged[kind] = found
+            if not found.converged:
+                warn_caller(
+                    f"Annotators: the tables for {kind}s still changed after {max_iter} iterations. Pass a "
+                    "larger max_iter or tol.",
+                    ConvergenceWarning,
+                )
+        self.annotators = tuple(self._annotator(a, unsure[name]) for a, name in enumerate(self.names))
+        self.verdicts = tuple(self._all_verdicts())
+        if alone := [one for one in self.annotators if one.n_answers and not one.n_shared]:
+            warn_caller(
+                f"{_listed(alone)} answered nothing that somebody else answered too, and nothing tells how "
+                f"reliable they are; they are taken to be right with the chance {accuracy:g}. Put some "
+                "questions to two people.",
+                UserWarning,
+            )
+
+    def __repr__(self) -> str:
+        n = {kind: len(questions) for kind, questions in self._questions.items()}
+        return f"Annotators({len(self.names)}: {n['pair']} pairs, {n['triplet']} triplets)"
+
+    def _annotator(self, a: int, n_unsure: int) -> Annotator:
+        n_answers = n_shared = 0
+        right = informed = 0.0
+        tables: dict[str, FloatArray] = {}
+        for kind, votes in self._votes.items():
+            mine = votes.annotator == a
+            n = int(mine.sum())
+            if not n:
+                continue
+            found = self._judged[kind]
+            tables[kind] = table = found.tables[a]
+            n_answers += n
+            n_shared += int((votes.counts.sum(axis=1)[votes.question[mine]] > 1).sum())
+            right += n * float(found.shares @ np.diag(table))
+            informed += n * float((np.trace(table) - 1) / (len(table) - 1))
+        accuracy = right / n_answers if n_answers else None
+        reliability = informed / n_answers if n_answers else None
+        return Annotator(self.names[a], n_answers, n_shared, n_unsure, accuracy, reliability, tables)
+
+    def _all_verdicts(self) -> Iterable[Verdict]:
+        for kind, words in WORDS.items():
+            n_votes = self._votes[kind].counts.sum(axis=1).tolist()
+            for rows, at in self._questions[kind].items():
+                chances = self._judged[kind].posterior[at]
+                best = int(chances.argmax())
+                yield Verdict(
+                    Question(kind, rows),  # type: ignore[arg-type]
+                    words[best],
+                    float(chances[best]),
+                    n_votes[at],
+                )
+
+    def agreement(self, kind: str = "pair") -> Agreement:
+        """Return how far the annotators agree on pairs or on triplets."""
+        if kind not in WORDS:
+            raise ValueError(f"kind must be one of {tuple(WORDS)}, got {kind!r}.")
+        votes = self._votes[kind]
+        counts = votes.counts
+        shared = int((counts.sum(axis=1) > 1).sum())
+        return Agreement(shared, observed_agreement(counts), krippendorff_alpha(counts), self._kappas(votes))
+
+    def _kappas(self, votes: Votes) -> dict[tuple[str | None, str | None], float | None]:
+        said = np.full((votes.n_annotators, votes.n_questions), -1)
+        said[votes.annotator, votes.question] = votes.code
+        found: dict[tuple[str | None, str | None], float | None] = {}
+        for a, b in combinations(range(votes.n_annotators), 2):
+            both = (said[a] >= 0) & (said[b] >= 0)
+            if not both.any():
+                continue
+            one_word = len(np.unique(said[[a, b]][:, both])) == 1  # 0 / 0
+            kappa = None if one_word else float(cohen_kappa_score(said[a, both], said[b, both]))
+            found[self.names[a], self.names[b]] = kappa
+        return found
+
+    def posterior(self, question: Question) -> dict[Answer, float]:
+        """Return how probable each answer to a pair or triplet is, which somebody must have answered."""
+        rows = tuple(sorted(question.rows))
+        if question.kind not in WORDS or rows not in self._questions[question.kind]:
+            raise SupervisionError(
+                f"nobody answered “{question.text}”. Posteriors are of pairs and triplets that somebody "
+                "answered; trays count as their pairs."
+            )
+        at = self._questions[question.kind][rows]
+        chances = self._judged[question.kind].posterior[at].tolist()
+        ordered = Question(question.kind, rows)
+        words = [_word(Reply(ordered, word).to(question)) for word in WORDS[question.kind]]
+        return dict(zip(words, chances, strict=True))
+
+    def supervision(self, n_samples: int) -> Supervision:
+        """Return the verdicts as hints for methods that weigh them.
+
+        The weight of a pair is 2p - 1 for the chance p that it is right, that of a triplet (4p - 1) / 3: 1
+        for certainty, as a hint without a weight has, and 0 for a guess, which is left out. (Log odds would
+        be weights of a likelihood; but they have no bound, and penalties are weighed against distances.)
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of rows that the questions are about.
+        """
+        kept = [verdict for verdict in self.verdicts if verdict.weight > 1e-9]
+        by_word = {word: [v for v in kept if v.answer is word] for word in WORDS["pair"]}
+        links = [[v.question.rows for v in by_word[word]] for word in WORDS["pair"]]
+        weights = [[v.weight for v in by_word[word]] for word in WORDS["pair"]]
+        hints = Supervision.from_links(
+            n_samples, *links, must_weights=weights[0] or None, cannot_weights=weights[1] or None
+        )
+        triplets = [v for v in kept if v.question.kind == "triplet"]
+        if not triplets:
+            return hints
+        return hints | Supervision.from_triplets(
+            n_samples,
+            [v.question.rows for v in triplets],
+            [str(v.answer) for v in triplets],
+            weights=[v.weight for v in triplets],
+        )
+
+    def describe(self) -> str:
+        """Return a table to read: each annotator, and how far they agree."""
+        lines = [f"{'annotator':<16}{'answers':>8}{'shared':>8}{'unsure':>8}{'right':>8}{'reliable':>10}"]
+        for one in self.annotators:
+            right, reliable = (f"{v:.2f}" if v is not None else "" for v in (one.accuracy, one.reliability))
+            taken = "  not known: a guess" if one.n_answers and not one.n_shared else ""
+            lines.append(
+                f"{one.name or '(no name)':<16}{one.n_answers:>8}{one.n_shared:>8}{one.n_unsure:>8}"
+                f"{right:>8}{reliable:>10}{taken}"
+            )
+        for kind in WORDS:
+            if (found := self.agreement(kind)).observed is not None:
+                alpha = "" if found.alpha is None else f", Krippendorff's alpha {found.alpha:.2f}"
+                several = f"{found.n_questions} answered by several, who agree on {found.observed:.0%}"
+                lines.append(f"{kind}s: {several}{alpha}")
+        return "\n".join(lines)
+
+
+def _word(said: Any) -> Answer:
+    assert isinstance(said, Answer)
+    return said
+
+
+def _statements(
+    replies: Iterable[Reply],
+) -> tuple[dict[str, dict[tuple[Rows, str | None], int]], dict[str | None, int]]:
+    """Return the code of the last answer by question and annotator, and how often each was unsure."""
+    said: dict[str, dict[tuple[Rows, str | None], int]] = {kind: {} for kind in WORDS}
+    unsure: dict[str | None, int] = {}
+    for reply in replies:
+        if not isinstance(reply, Reply):
+            raise SupervisionError(f"replies must hold Reply objects, got {reply!r}.")
+        who = reply.annotator
+        unsure.setdefault(who, 0)
+        if reply.question.kind == "triplet" and reply.answer is not Answer.UNSURE:
+            ordered = Question.triplet(*sorted(reply.question.rows))
+            said["triplet"][ordered.rows, who] = WORDS["triplet"].index(_word(reply.to(ordered)))
+            continue
+        if reply.answer is Answer.NEITHER and len(reply.question.rows) == 3:
+            rows = tuple(sorted(reply.question.rows))
+            said["triplet"][rows, who] = WORDS["triplet"].index(Answer.NEITHER)
+            continue
+        pile_of = {row: at for at, pile in enumerate(reply.piles) for row in pile}
+        if not pile_of:
+            unsure[who] += 1
+        for i, j in combinations(sorted(pile_of), 2):
+            said["pair"][(i, j), who] = int(pile_of[i] != pile_of[j])
+    return said, unsure
+
+
+def _votes(
+    said: dict[tuple[Rows, str | None], int],
+    questions: dict[Rows, int],
+    names: tuple[str | None, ...],
+    n_answers: int,
+) -> Votes:
+    who = {name: number for number, name in enumerate(names)}
+    cells = np.array(
+        [(questions[rows], who[name], code) for (rows, name), code in said.items()], dtype=np.int64
+    )
+    question, annotator, code = cells.reshape(-1, 3).T
+    return Votes(question, annotator, code, len(questions), len(names), n_answers)
+
+
+def _listed(annotators: list[Annotator]) -> str:
+    names = [one.name or "(no name)" for one in annotators]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

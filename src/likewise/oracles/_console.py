@@ -1,0 +1,351 @@
+"""An oracle that is a person at a terminal."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import io
+import re
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from likewise.active import Answer, Interview, OddOne, Piles, Question, Reply
+from likewise.exceptions import OracleError, SupervisionError
+from likewise.oracles._keys import Typed
+
+_MOST_WRONG = 20  # a pipe that gives so many wrong lines in a row is not somebody who answers
+_PILES = "123456789abc"
+_ASIDE = "-"
+
+
+class Wish(enum.StrEnum):
+    """What a person may want in place of answering."""
+
+    SKIP = "skip"
+    BACK = "back"
+    QUIT = "quit"
+
+
+_WISHES = {"s": Wish.SKIP, "b": Wish.BACK, "q": Wish.QUIT}
+_LONG = {
+    "yes": "y",
+    "same": "y",
+    "no": "n",
+    "different": "n",
+    "unsure": "u",
+    "skip": "s",
+    "back": "b",
+    "undo": "b",
+    "quit": "q",
+    "all": "a",
+    "bc": "1",
+    "ac": "2",
+    "ab": "3",
+    "neither": "0",
+    "none": "0",
+}
+Said = Answer | OddOne | Piles
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a kind of question is put: the words, and what each key means and is called."""
+
+    text: str
+    keys: dict[str, tuple[Said, str]]
+
+    @classmethod
+    def of(cls, question: Question) -> _Form:
+        rows = question.rows
+        unsure = {"u": (Answer.UNSURE, "unsure")}
+        keys: dict[str, tuple[Said, str]]
+        if question.kind == "pair":
+            keys = {"y": (Answer.SAME, "yes"), "n": (Answer.DIFFERENT, "no"), **unsure}
+            return cls("Do they belong together?", keys)
+        if question.kind == "triplet":
+            odd = dict(zip("123", (Answer.BC, Answer.AC, Answer.AB), strict=True))
+            keys = {key: (answer, f"{key} is the odd one") for key, answer in odd.items()}
+            keys["0"] = (Answer.NEITHER, "none: all three belong together, or no two")
+            return cls("Which one is the odd one out?", {**keys, **unsure})
+        if question.kind == "odd":
+            keys = {str(at): (OddOne(row), f"{at} is the odd one") for at, row in enumerate(rows, start=1)}
+            keys["a"] = (Answer.SAME, "all belong together")
+            keys["0"] = (Answer.NEITHER, "no single one")
+            return cls("Which one is the odd one out?", {**keys, **unsure})
+        example = "".join("112"[at % 3] for at in range(len(rows) - 1)) + _ASIDE
+        text = f"Which belong together? Type the pile of each in turn, {_ASIDE} to set one aside, as"
+        return cls(f"{text} {example}.", {**unsure})
+
+    def hint(self) -> str:
+        """Return the keys in brief."""
+        digits = [key for key in self.keys if key.isdecimal() and key != "0"]
+        numbers = [f"{digits[0]}-{digits[-1]} that one"] if digits else []
+        words = [
+            f"{key} {word.partition(':')[0]}" for key, (_, word) in self.keys.items() if key not in digits
+        ]
+        wishes = [f"{key} {wish}" for key, wish in _WISHES.items()]
+        return ", ".join([*numbers, *words, *wishes, "? help"])
+
+
+class ConsoleOracle:
+    """Asks a person at a terminal, or whoever writes lines to a pipe.
+
+    Keys are y (yes), n (no) and u (unsure) for a pair; the number of the odd one, or 0 for none, for a
+    triplet and for the odd one out, where a is all; and for a tray the pile of each row in turn, such as
+    1121-2, with - for a row that is set aside. Besides s skips the question, b goes back to the one before
+    and takes its answer back, q quits, and ? tells more. At a terminal a key counts as it is pressed, but for
+    trays; from a pipe come lines, which may be words: yes, no, unsure, skip, back, quit.
+
+    Parameters
+    ----------
+    show : callable, optional
+        Called with a row number, returns the text that is shown of the row. By default its number.
+    input, output : text streams, optional
+        Where answers come from and questions go. By default stdin and stderr.
+    annotator : str, optional
+        The person's name, kept with the answers.
+    width : int, optional
+        Where lines are broken. By default the width of the terminal.
+
+    Examples
+    --------
+    >>> import io, sys
+    >>> from likewise.active import Question
+    >>> from likewise.oracles import ConsoleOracle
+    >>> birds = ["wren", "tawny owl", "winter wren"]
+    >>> streams = {"input": io.StringIO("y\\n"), "output": sys.stdout}
+    >>> person = ConsoleOracle(birds.__getitem__, **streams, annotator="Ann")
+    >>> reply = person.answer(Question.pair(0, 2))
+      1  wren
+      2  winter wren
+    Do they belong together?  [y yes, n no, u unsure, s skip, b back, q quit, ? help] yes
+    >>> str(reply.answer), reply.annotator
+    ('SAME', 'Ann')
+    """
+
+    def __init__(
+        self,
+        show: Callable[[int], str] | None = None,
+        *,
+        input: TextIO | None = None,
+        output: TextIO | None = None,
+        annotator: str | None = None,
+        width: int | None = None,
+    ) -> None:
+        if show is not None and not callable(show):
+            raise TypeError(f"ConsoleOracle: show must be callable with a row number, got {show!r}.")
+        self.show = show
+        self.annotator = annotator
+        self.width = width
+        # A program without a terminal may have no stdin at all; then nobody answers.
+        self._typed = Typed((sys.stdin or io.StringIO()) if input is None else input)
+        self._output = output
+
+    # ------------------------------------------------------------------ one question
+
+    def answer(self, question: Question) -> Reply:
+        """Ask until there is an answer. There is nothing to skip to or to go back to here."""
+        said = self.put(question)
+        while said in (Wish.SKIP, Wish.BACK):
+            self.say("Here you cannot skip or go back; u is unsure, q quits.")
+            said = self.put(question)
+        if isinstance(said, Reply):
+            return said
+        raise OracleError(f"“{question.text}” was not answered: the person stopped.", question)
+
+    def put(self, question: Question, heading: str = "") -> Reply | Wish:
+        """Show a question and return the reply, or what is wanted in place of one; the end of input quits."""
+        form = _Form.of(question)
+        if heading:
+            self.say(heading)
+        for number, row in enumerate(question.rows, start=1):
+            self._tell_row(number, str(row) if self.show is None else self.show(row))
+        start = time.perf_counter()
+        n_wrong = 0
+        while True:
+            typed = self._next(question, f"{form.text}  [{form.hint()}] ")
+            if typed is None:
+                self.say("" if self._typed.echoes else "quit")
+                return Wish.QUIT
+            said = _meant(typed, question, form)
+            if isinstance(said, Wish):
+                self._echo(said, question)
+                return said
+            if said is not None:
+                answer, word = said
+                self._echo(word, question)
+                seconds = round(time.perf_counter() - start, 3)
+                now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+                return Reply(question, answer, self.annotator, now, seconds)
+            if typed in ("?", "help"):
+                self._echo("help", question)
+                self._help(question, form)
+                continue
+            n_wrong += 1
+            self._echo(typed, question)
+            self.say(f"{typed!r} is no answer here.")
+            if n_wrong == _MOST_WRONG and not self._typed.echoes:
+                raise OracleError(
+                    f"“{question.text}” was not answered: {n_wrong} lines in a row were no answer, the last "
+                    f"of them {typed!r}. Wanted one of {form.hint()} on each line.",
+                    question,
+                )
+
+    def _next(self, question: Question, prompt: str) -> str | None:
+        """Return what is typed next; empty lines are passed over."""
+        if self._takes_key(question):
+            key = self._typed.key(lambda: self._write(prompt))
+            return key if key is None else key.lower()
+        self._write(prompt)
+        while (line := self._typed.line()) is not None:
+            if text := line.strip().lower():
+                return text
+        return None
+
+    def _takes_key(self, question: Question) -> bool:
+        return self._typed.by_key and question.kind != "piles" and len(question.rows) < 10
+
+    def _echo(self, word: str, question: Question) -> None:
+        # A terminal that reads a line has shown it already.
+        if self._takes_key(question) or not self._typed.echoes:
+            self.say(word)
+
+    def _help(self, question: Question, form: _Form) -> None:
+        if question.why:
+            self.say(f"  Why: {_numbered(question)}")
+        for key, (_, word) in form.keys.items():
+            self.say(f"  {key}  {word}")
+        if question.kind == "piles":
+            self.say("  Rows with the same sign belong together. Signs are 1 to 9, a, b and c;")
+            self.say(f"  {_ASIDE} says nothing of a row.")
+        self.say("  s  skip: not asked again, and it does not count")
+        self.say("  b  back to the question before; its answer is taken back")
+        self.say("  q  quit")
+
+    # ------------------------------------------------------------------ a whole interview
+
+    def hold(
+        self,
+        interview: Interview,
+        *,
+        after: Callable[[Interview], Any] | None = None,
+        heading: Callable[[Interview], str] | None = None,
+    ) -> bool:
+        """Put the questions of an interview until there are no more, or the person quits.
+
+        Parameters
+        ----------
+        interview : Interview
+            It holds the answers afterwards, and also if this is interrupted.
+        after : callable, optional
+            Called with the interview after every answer, skip and step back: the place to save it.
+        heading : callable, optional
+            Called with the interview before every question; the text is shown above it.
+
+        Returns
+        -------
+        bool
+            True if there was nothing more to ask, False if the person quit.
+        """
+        question = interview.ask()
+        while question is not None:
+            said = self.put(question, _counted(interview) if heading is None else heading(interview))
+            undone = None
+            if said is Wish.QUIT:
+                return False
+            if said is Wish.BACK:
+                try:
+                    undone = interview.undo()
+                except SupervisionError:
+                    self.say("There is nothing to go back to.")
+                    continue
+            elif isinstance(said, Reply):
+                self._told(interview, said)
+            else:
+                interview.skip(question)
+            if after is not None:
+                after(interview)
+            question = interview.ask() if undone is None else undone.question
+        return True
+
+    def _told(self, interview: Interview, reply: Reply) -> None:
+        name = str if interview.ids is None else interview.ids.__getitem__
+        before = {contradiction.rows for contradiction in interview.contradictions}
+        interview.tell(
+            reply.question, reply.answer, annotator=reply.annotator, time=reply.time, seconds=reply.seconds
+        )
+        for contradiction in interview.contradictions:
+            if contradiction.rows not in before:
+                i, j = (name(row) for row in contradiction.rows)
+                chain = " = ".join(map(name, contradiction.chain))
+                self.say(f"This contradicts other answers: {i} ≠ {j}, yet {chain}. b takes it back.")
+
+    # ------------------------------------------------------------------ writing
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self._write(text + "\n")
+
+    def _write(self, text: str) -> None:
+        output = sys.stderr if self._output is None else self._output
+        encoding = getattr(output, "encoding", None) or "utf-8"
+        output.write(text.encode(encoding, "replace").decode(encoding))
+        output.flush()
+
+    def _tell_row(self, number: int, text: str) -> None:
+        width = self.width or shutil.get_terminal_size().columns
+        first = f"{number:>3}  "
+        lines = [
+            line for part in text.splitlines() for line in textwrap.wrap(_plain(part), max(width - 5, 20))
+        ]
+        for at, line in enumerate(lines or [""]):
+            self.say(f"{first if at == 0 else ' ' * len(first)}{line}".rstrip())
+
+
+def _plain(text: str) -> str:
+    """Leave out what would steer the terminal instead of being shown."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _numbered(question: Question) -> str:
+    """Return why a question was chosen, with the numbers under which its rows are shown."""
+    number = {str(row): str(at) for at, row in enumerate(question.rows, start=1)}
+
+    def renumbered(found: re.Match[str]) -> str:
+        if not set(re.findall(r"\d+", found[0])) <= set(number):
+            return found[0]
+        text = re.sub(r"\d+", lambda row: number[row[0]], found[0])
+        return text.replace("Row", "Number").replace("row", "number")
+
+    # What is said of a tray lists rows without the word.
+    pattern = r"\b(?:[Rr]ows? )?\d+(?:(?:, | and )\d+)*\b(?![%.]\d|%)"
+    if question.kind != "piles":
+        pattern = r"\b[Rr]ows? \d+(?:(?:, | and )\d+)*\b"
+    return re.sub(pattern, renumbered, question.why)
+
+
+def _counted(interview: Interview) -> str:
+    left = "" if interview.left is None else f" of {interview.n_asked + interview.left}"
+    return f"\nQuestion {interview.n_asked + 1}{left}"
+
+
+def _meant(typed: str, question: Question, form: _Form) -> Wish | tuple[Said, str] | None:
+    """Return what was meant, with the words for it; None if it is not known."""
+    key = _LONG.get(typed, typed)
+    if key in _WISHES:
+        return _WISHES[key]
+    if key in form.keys:
+        return form.keys[key]
+    signs = typed.replace(" ", "").replace(",", "")
+    if question.kind != "piles" or len(signs) != len(question.rows) or set(signs) - {*_PILES, _ASIDE, "0"}:
+        return None
+    piles: dict[str, list[int]] = {}
+    for sign, row in zip(signs, question.rows, strict=True):
+        if sign not in (_ASIDE, "0"):
+            piles.setdefault(sign, []).append(row)
+    return question.fitting(list(piles.values())), signs

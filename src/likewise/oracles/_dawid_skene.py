@@ -1,0 +1,159 @@
+"""Who is right how often, when nobody knows the right answers: the model of Dawid and Skene, by EM.
+
+Arrays in, arrays out. A vote is three numbers: the question, the annotator, the answer's code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Answers of several annotators to several questions, each annotator at most once a question.
+
+    Attributes
+    ----------
+    question, annotator, code : ndarray of shape (n_votes,)
+        Which question, who, and which of the answers.
+    n_questions, n_annotators, n_answers : int
+        How many there are of each.
+    """
+
+    question: IntArray
+    annotator: IntArray
+    code: IntArray
+    n_questions: int
+    n_annotators: int
+    n_answers: int
+
+    @property
+    def counts(self) -> IntArray:
+        """How many annotators gave each answer to each question, shape (n_questions, n_answers)."""
+        counts = np.zeros((self.n_questions, self.n_answers), dtype=np.int64)
+        np.add.at(counts, (self.question, self.code), 1)
+        return counts
+
+    def only(self, questions: npt.NDArray[np.bool_]) -> Votes:
+        """Return the votes on some questions; these keep their numbers."""
+        use = questions[self.question]
+        parts = (self.question[use], self.annotator[use], self.code[use])
+        return Votes(*parts, self.n_questions, self.n_annotators, self.n_answers)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What EM made of the votes.
+
+    Attributes
+    ----------
+    posterior : ndarray of shape (n_questions, n_answers)
+        How probable each answer is to be the right one.
+    shares : ndarray of shape (n_answers,)
+        How often each answer is the right one.
+    tables : ndarray of shape (n_annotators, n_answers, n_answers)
+        How often each annotator says each answer (last axis) where another is right (middle axis).
+    objective : list of float
+        The log posterior density that EM climbs, up to a constant, before each iteration and at the end.
+    converged : bool
+        Whether the tables stood still within the iterations allowed.
+    """
+
+    posterior: FloatArray
+    shares: FloatArray
+    tables: FloatArray
+    objective: list[float]
+    converged: bool
+
+
+def prior_table(n_answers: int, accuracy: float) -> FloatArray:
+    """Return a table of an annotator who is right with a chance, and errs evenly otherwise."""
+    table = np.full((n_answers, n_answers), (1 - accuracy) / (n_answers - 1))
+    np.fill_diagonal(table, accuracy)
+    return table
+
+
+def log_evidence(votes: Votes, shares: FloatArray, tables: FloatArray) -> FloatArray:
+    """Return the log chance of each right answer together with the votes, shape (n_questions, n_answers)."""
+    log_tables = np.log(tables)
+    found = np.tile(np.log(shares), (votes.n_questions, 1))
+    np.add.at(found, votes.question, log_tables[votes.annotator, :, votes.code])
+    return found
+
+
+def judge(votes: Votes, *, accuracy: float, strength: float, max_iter: int, tol: float) -> Judgement:
+    """Estimate tables and shares from questions with two votes or more, and judge all questions by them.
+
+    Climbs the log likelihood of the votes plus ``strength * prior_table * log(tables)`` plus ``log(shares)``,
+    each summed over its entries: as if every annotator had answered `strength` more questions of each kind,
+    right with the chance `accuracy`. That keeps tables from 0, and the names of the answers from changing
+    places.
+    """
+    told = strength * prior_table(votes.n_answers, accuracy)
+    counts = votes.counts
+    several = counts.sum(axis=1) > 1
+    # A question that one person answered says nothing of how often that person is right, and EM would take
+    # the answer for its own confirmation.
+    shared = votes.only(several)
+    posterior = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    tables = np.empty((votes.n_annotators, votes.n_answers, votes.n_answers))
+    objective: list[float] = []
+    converged = False
+    for _ in range(max_iter + 1):
+        old = tables.copy() if objective else None
+        said = np.zeros((votes.n_annotators, votes.n_answers, votes.n_answers))
+        np.add.at(said, (shared.annotator, shared.code), posterior[shared.question])
+        tables = said.swapaxes(1, 2) + told
+        tables /= tables.sum(axis=2, keepdims=True)
+        shares = posterior[several].sum(axis=0) + 1.0
+        shares /= shares.sum()
+        logs = log_evidence(shared, shares, tables)
+        totals = logsumexp(logs, axis=1)
+        posterior = np.exp(logs - totals[:, None])
+        prior = float((told * np.log(tables)).sum() + np.log(shares).sum())
+        objective.append(float(totals[several].sum()) + prior)
+        if old is not None and np.abs(tables - old).max(initial=0.0) <= tol:
+            converged = True
+            break
+    logs = log_evidence(votes, shares, tables)
+    posterior = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    return Judgement(posterior, shares, tables, objective, converged)
+
+
+def krippendorff_alpha(counts: IntArray) -> float | None:
+    """Return how far annotators agree beyond chance, from how many gave each answer to each question.
+
+    The nominal alpha of Krippendorff: 1 less the disagreement within questions over that among all answers.
+    None if no question has two answers, or if all answers are the same, where it is 0 / 0.
+
+    >>> krippendorff_alpha(np.array([[2, 0], [2, 0], [0, 2], [1, 1]]))
+    0.533...
+    """
+    n = counts.sum(axis=1)
+    counts = counts[n > 1].astype(np.float64)
+    n = n[n > 1]
+    totals = counts.sum(axis=0)
+    total = totals.sum()
+    expected = total**2 - (totals**2).sum()
+    if expected == 0:
+        return None
+    within = ((n**2 - (counts**2).sum(axis=1)) / (n - 1)).sum()
+    return float(1 - (total - 1) * within / expected)
+
+
+def observed_agreement(counts: IntArray) -> float | None:
+    """Return the share of pairs of answers to the same question that agree; None if there is no such pair.
+
+    >>> observed_agreement(np.array([[2, 0], [1, 2]]))
+    0.5
+    """
+    n = counts.sum(axis=1)
+    pairs = (n * (n - 1)).sum()
+    return float((counts * (counts - 1)).sum() / pairs) if pairs else None

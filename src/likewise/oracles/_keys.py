@@ -1,0 +1,94 @@
+"""What a person types: single keys at a terminal, lines from anything else."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+# What a terminal gives for Ctrl-D: itself where it passes on single keys, zero if it was typed before that.
+ENDS = ("", "\x04", "\0")
+_ESCAPE = "\x1b"
+
+
+class Typed:
+    """Reads what is typed on a stream.
+
+    Parameters
+    ----------
+    stream : text stream
+        A terminal gives single keys, without the return key; a pipe or a file gives lines.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._termios: Any = None
+        if stream.isatty():
+            try:
+                self._termios = importlib.import_module("termios")
+                self._fd = stream.fileno()
+            except (ImportError, io.UnsupportedOperation):  # Windows has no such module: lines will do
+                self._termios = None
+
+    @property
+    def by_key(self) -> bool:
+        """Whether single keys can be read."""
+        return self._termios is not None
+
+    @property
+    def echoes(self) -> bool:
+        """Whether a line that is typed can be seen: a terminal shows it, a pipe does not."""
+        return self._stream.isatty()
+
+    def line(self) -> str | None:
+        """Return the next line without its end; None if there is none."""
+        try:
+            line = self._stream.readline()
+        except OSError:  # a terminal that was closed
+            return None
+        return line.rstrip("\r\n") if line else None
+
+    def key(self, ask: Callable[[], None]) -> str | None:
+        """Return the next key that stands for itself; None at the end of what is typed.
+
+        `ask` is called once the terminal passes on single keys: who answers at once is understood.
+        """
+        with self._single_keys():
+            ask()
+            while True:
+                char = self._read()
+                if char in ENDS:
+                    return None
+                if char == _ESCAPE:
+                    self._pass_over_sequence()
+                elif char.isprintable() and not char.isspace():
+                    return char
+
+    def _pass_over_sequence(self) -> None:
+        """Leave out what an arrow key or its like sends: the escape, a bracket, and all up to a letter."""
+        if self._read() in ("[", "O"):
+            while (char := self._read()) and not (char.isalpha() or char == "~"):
+                pass
+
+    def _read(self) -> str:
+        try:
+            return self._stream.read(1)
+        except OSError:
+            return ""
+
+    @contextmanager
+    def _single_keys(self) -> Iterator[None]:
+        """Let the terminal pass on keys as they are pressed; Ctrl-C still interrupts."""
+        termios = self._termios
+        before = termios.tcgetattr(self._fd)
+        now = [*before[:6], list(before[6])]
+        now[3] &= ~(termios.ECHO | termios.ICANON)
+        now[6][termios.VMIN], now[6][termios.VTIME] = 1, 0
+        # What was typed ahead is kept.
+        termios.tcsetattr(self._fd, termios.TCSADRAIN, now)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(self._fd, termios.TCSADRAIN, before)

@@ -1,0 +1,495 @@
+"""``likewise ask``: through pipes and a terminal, with undo, skip, resume, and a kill in between."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+import sys
+import sysconfig
+import termios
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.active import Interview
+from likewise.supervision import read_hints
+
+SCRIPT = Path(sysconfig.get_path("scripts"), "likewise")
+NAMES = ["a1", "a2", "a3", "b1", "b2", "b3"]
+X = np.array([[0, 0], [0, 1], [1, 0], [9, 9], [9, 10], [7, 7]], dtype=float)
+ASK = ["ask", "data.csv", "-k", "2", "--id", "name"]
+
+
+def saved(folder, name="data.ask.json"):
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def answers(folder, name="data.ask.json"):
+    return [event["answer"] for event in saved(folder, name)["history"] if event["event"] == "answer"]
+
+
+def _take_terminal():
+    """Make stdin the terminal that sends Ctrl-C to this process."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+class Asked:
+    """The real command, at pipes or a pseudo-terminal, with somebody who types when a question appears."""
+
+    def __init__(self, folder, *words, terminal=False):
+        env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+        command = [SCRIPT, *map(str, words)]
+        self.shown = ""
+        self.terminal = terminal
+        if terminal:
+            self.fd, slave = pty.openpty()
+            streams = dict.fromkeys(("stdin", "stdout", "stderr"), slave)
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=env, preexec_fn=_take_terminal, **streams
+            )
+            os.close(slave)
+        else:
+            streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            self.process = subprocess.Popen(command, cwd=folder, env=env, **streams)
+            self.fd = self.process.stderr.fileno()
+
+    def wait_for(self, sign):
+        while sign not in self.shown:
+            ready, _, _ = select.select([self.fd], [], [], 120)
+            assert ready, f"{sign!r} never appeared in {self.shown!r}"
+            part = os.read(self.fd, 4096).decode()
+            assert part, f"the command ended before {sign!r}: {self.shown!r}"
+            self.shown += part
+        self.shown = self.shown.partition(sign)[2]
+
+    def type_at(self, sign, typed):
+        self.wait_for(sign)
+        if self.terminal:
+            os.write(self.fd, typed.encode())
+        else:
+            self.process.stdin.write(f"{typed}\n".encode())
+            self.process.stdin.flush()
+
+    def rest(self):
+        """Wait for the end; return the exit code and what else was shown."""
+        if not self.terminal:
+            stdout, stderr = self.process.communicate(timeout=120)
+            return self.process.returncode, self.shown + stderr.decode(), stdout.decode()
+        with contextlib.suppress(OSError):  # how Linux says that the other side is closed
+            while part := os.read(self.fd, 4096).decode():
+                self.shown += part
+        return self.process.wait(120), self.shown, ""
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate(timeout=120)
+
+    def close(self):
+        """Leave nothing behind, whatever went wrong."""
+        if self.process.poll() is None:
+            self.kill()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        if self.terminal:
+            with contextlib.suppress(OSError):
+                os.close(self.fd)
+
+
+@pytest.fixture
+def ask(files):
+    """Start the real command, as often as wanted."""
+    started = []
+
+    def start(*words, **more):
+        started.append(Asked(files, *words, **more))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+# ---------------------------------------------------------------------- through the real command
+
+
+def test_by_pipes_from_the_first_question_to_the_command_that_goes_on(ask, run, files):
+    asked = Asked(
+        files, *ASK, "--show", "name", "--annotator", "Ann", "--hints", "h.csv", "--labels", "l.csv"
+    )
+    birds = {name: name[0] for name in NAMES}
+    for _ in range(4):
+        asked.wait_for("  1  ")
+        first = asked.shown[:2]
+        asked.wait_for("  2  ")
+        asked.type_at("? help]", "yes" if birds[first] == birds[asked.shown[:2]] else "no")
+    asked.type_at("? help]", "q")
+    code, shown, stdout = asked.rest()
+    assert (code, stdout) == (0, "")
+    assert "answers     4 answers: " in shown
+    assert "clusters    2, of " in shown
+    assert "saved       data.ask.json; the same command goes on from there" in shown
+    history = saved(files)["history"]
+    assert [event["annotator"] for event in history] == ["Ann"] * 4
+    hints = read_hints(files / "h.csv", NAMES)
+    assert hints == Interview.load(files / "data.ask.json", X, ids=NAMES).supervision
+    assert len((files / "l.csv").read_text().splitlines()) == 7
+    todo = next(line for line in shown.splitlines() if line.startswith("next "))
+    words = shlex.split(todo.removeprefix("next"))
+    (files / "l.csv").unlink()
+    run(*words[1:])
+    assert (files / "l.csv").exists()
+
+
+def test_at_a_terminal_by_single_keys(ask, files):
+    asked = ask(*ASK, "--budget", "3", terminal=True)
+    asked.type_at("? help]", "y")
+    asked.type_at("? help]", "b")
+    asked.type_at("? help]", "\x1b[Az")
+    asked.type_at("'z' is no answer here", "n")
+    asked.type_at("Question 2 of 3", "s")
+    asked.type_at("Question 2 of 3", "u")
+    asked.type_at("Question 3 of 3", "n")
+    code, shown, _ = asked.rest()
+    assert code == 0
+    assert "the budget is spent; go on with --budget" in shown
+    kinds = [event["event"] for event in saved(files)["history"]]
+    assert kinds == ["answer", "undo", "answer", "skip", "answer", "answer"]
+    assert answers(files)[1:] == ["DIFFERENT", "UNSURE", "DIFFERENT"]
+
+
+def test_a_kill_loses_nothing_and_the_same_question_comes_again(ask, files):
+    asked = ask(*ASK)
+    asked.type_at("Question 1", "y")
+    asked.type_at("Question 2", "n")
+    asked.wait_for("Question 3")
+    asked.wait_for("  1  ")
+    next_row = asked.shown[:2]
+    asked.kill()
+    assert answers(files) == ["SAME", "DIFFERENT"]
+    again = ask(*ASK)
+    again.wait_for("Going on with data.ask.json: 2 answers so far.")
+    again.wait_for("Question 3")
+    again.wait_for("  1  ")
+    assert again.shown[:2] == next_row
+    again.type_at("? help]", "u")
+    code, _, _ = again.rest()
+    assert code == 0
+    assert answers(files) == ["SAME", "DIFFERENT", "UNSURE"]
+    assert [path.name for path in files.glob(".*")] == []
+
+
+def test_ctrl_c_keeps_the_answers_and_writes_the_hints(ask, files):
+    asked = ask(*ASK, "--hints", "h.csv", "--labels", "l.csv", terminal=True)
+    before = termios.tcgetattr(asked.fd)
+    asked.type_at("? help]", "y")
+    asked.wait_for("Question 2")
+    asked.type_at("? help]", "\x03")
+    asked.wait_for("answers     ")
+    assert termios.tcgetattr(asked.fd) == before
+    code, shown, _ = asked.rest()
+    assert code == 130
+    assert "Traceback" not in shown
+    assert "saved       data.ask.json; the same command goes on from there" in shown
+    assert answers(files) == ["SAME"]
+    assert len(read_hints(files / "h.csv", NAMES).must) == 1
+    assert not (files / "l.csv").exists()
+
+
+# ---------------------------------------------------------------------- typing
+
+
+def test_undo_skip_and_wrong_keys(run, files):
+    result = run(*ASK, input="perhaps\ny\nb\nn\ns\nu\nq\n")
+    assert "'perhaps' is no answer here." in result.stderr
+    kinds = [event["event"] for event in saved(files)["history"]]
+    assert kinds == ["answer", "undo", "answer", "skip", "answer"]
+    assert answers(files) == ["SAME", "DIFFERENT", "UNSURE"]
+    assert "answers     2 answers: 1 different, 1 unsure" in result.stderr
+
+
+def test_the_end_of_input_quits(run, files):
+    result = run(*ASK, input="")
+    assert "answers     0 answers" in result.stderr
+    assert saved(files)["history"] == []
+    result = run(*ASK, input="y")  # a last line without an end counts
+    assert answers(files) == ["SAME"]
+
+
+def test_bytes_that_are_no_text_are_no_answer(run, files):
+    result = run(*ASK, input=b"\xff\xfe\ny\nq\n")
+    assert "is no answer here." in result.stderr
+    assert answers(files) == ["SAME"]
+
+
+def test_a_pipe_of_nonsense_ends_with_a_message(run, files):
+    result = run(*ASK, input="what\n" * 100, code=1)
+    assert "20 lines in a row were no answer" in result.stderr
+    assert saved(files)["history"] == []
+
+
+def test_everything_is_asked_and_that_is_the_end(run, files):
+    result = run(*ASK, input="n\n" + "y\n" * 20)
+    assert "nothing is left to ask" in result.stderr
+    assert "goes on" not in result.stderr
+
+
+# ---------------------------------------------------------------------- what is shown
+
+
+def test_a_column_of_words_is_shown_and_no_feature(run, files):
+    rows = [line.split(",") for line in (files / "data.csv").read_text().splitlines()]
+    texts = ["text", *(f"song of {name}, sung" for name in NAMES)]
+    csv = "".join(f'{",".join(row)},"{text}"\n' for row, text in zip(rows, texts, strict=True))
+    (files / "songs.csv").write_text(csv)
+    result = run(
+        "ask", "songs.csv", "-k", "2", "--id", "name", "--show", "text", "--hints", "h.csv", input="y\n"
+    )
+    assert ": song of " in result.stderr
+    assert "--drop text" in result.stderr  # of the command that goes on
+    result = run(
+        "ask", "songs.csv", "-k", "2", "--id", "name", "--show", "text,x", "--save", "s.json", input="y\n"
+    )
+    assert re.search(r"[ab]\d: text song of [ab]\d, sung, x \d", result.stderr)
+    (files / "songs.csv").write_text(csv.replace("song", "song " * 20))
+    words = ["ask", "songs.csv", "-k", "2", "--id", "name", "--show", "text,x", "--save", "t.json"]
+    assert re.search(r"[ab]\d: text: song song .*\n     x: \d\n", run(*words, input="").stderr)
+
+
+def test_without_show_all_columns_cut_short(run, files):
+    assert "a1: x 0, y 0" in run(*ASK, input="q\n").stderr
+    wide = ",".join(f"column_{c}" for c in range(60))
+    (files / "wide.csv").write_text(
+        "\n".join([wide, *(",".join(f"{c * r}" for c in range(60)) for r in range(4))])
+    )
+    shown = run("ask", "wide.csv", "-k", "2", input="q\n").stderr
+    assert "…" in shown
+    assert "column_59" not in shown
+
+
+def test_ids_that_are_shown_are_not_shown_twice(run, files):
+    shown = run(*ASK, "--show", "name", input="q\n").stderr
+    assert ":" not in shown.partition("Question 1")[2].partition("Do they")[0]
+
+
+# ---------------------------------------------------------------------- going on
+
+
+def test_a_saved_interview_is_gone_on_with(run, files):
+    run(*ASK, "--annotator", "Ann", input="y\n")
+    result = run("ask", "data.csv", "--id", "name", "--annotator", "Bob", "--budget", "2", input="n\ny\n")
+    assert "Going on with data.ask.json: 1 answer by Ann so far." in result.stderr
+    assert "the budget is spent; go on with --budget 22" in result.stderr
+    assert [event["annotator"] for event in saved(files)["history"]] == ["Ann", "Bob"]
+    assert saved(files)["budget"] == 2
+    result = run(*ASK, input="y\n")
+    assert "the budget is spent" in result.stderr
+    run(*ASK, "--budget", "3", input="y\n")
+    assert len(answers(files)) == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["-k", "3"], "was begun with -k 2"),
+        (["--discover"], "was begun with --discover False"),
+        (["--seed", "5"], "was begun with --seed 0"),
+        (["--known", "hints.csv"], "was begun with --known"),
+    ],
+)
+def test_what_an_interview_was_begun_with_cannot_be_changed(run, files, more, said):
+    run(*ASK, input="y\n")
+    result = run("ask", "data.csv", "--id", "name", *more, input="y\n", code=2)
+    assert said in result.stderr
+    assert "give another file with --save" in result.stderr
+    assert answers(files) == ["SAME"]
+
+
+def test_the_file_of_other_data_is_refused_and_left_alone(run, files):
+    run(*ASK, input="y\n")
+    before = (files / "data.ask.json").read_bytes()
+    (files / "data.csv").write_text((files / "data.csv").read_text().replace("7,7", "7,8"))
+    result = run(*ASK, input="y\n", code=1)
+    assert "about other rows" in result.stderr
+    assert "give another file with --save" in result.stderr
+    assert (files / "data.ask.json").read_bytes() == before
+    run(*ASK, "--save", "other.json", input="y\n")
+    assert answers(files, "other.json") == ["SAME"]
+
+
+@pytest.mark.parametrize(
+    "content", ['{"format": "likewise inter', "[]", "", '{"format": "likewise interview", "version": 99}']
+)
+def test_a_damaged_or_newer_file_is_refused(run, files, content):
+    (files / "data.ask.json").write_text(content)
+    result = run(*ASK, input="y\n", code=1)
+    assert "give another file with --save" in result.stderr
+    assert (files / "data.ask.json").read_text() == content
+
+
+@pytest.mark.parametrize("strategy", ["random", "farthest-first", "node-global", "uncertain"])
+def test_strategies_by_name_are_gone_on_with(run, files, strategy):
+    run(*ASK, "--strategy", strategy, input="y\n")
+    run(*ASK, input="n\n")
+    assert saved(files)["strategy"]["name"] == strategy or strategy.startswith("node")
+    assert len(answers(files)) == 2
+
+
+def test_trays_are_sorted_and_gone_on_with(run, files):
+    rows = "".join(f"r{i},{i % 4 * 9 + i / 100},{i % 7}\n" for i in range(40))
+    (files / "many.csv").write_text(f"name,x,y\n{rows}")
+    words = ["ask", "many.csv", "-k", "4", "--id", "name", "--hints", "h.csv"]
+    result = run(*words, "--trays", input="yes\n1122-344\n")
+    assert "'yes' is no answer here." in result.stderr
+    assert "answers     1 answer: 1 sorted" in result.stderr
+    (event,) = saved(files, "many.ask.json")["history"]
+    assert [len(pile) for pile in event["answer"]["piles"]] == [2, 2, 1, 2]
+    assert set(event["items"]) <= {f"r{i}" for i in range(40)}
+    result = run(*words, input="u\n")
+    assert [event["kind"] for event in saved(files, "many.ask.json")["history"]] == ["piles", "piles"]
+    run(*words, "--strategy", "random", input="u\n")
+    assert saved(files, "many.ask.json")["history"][-1]["kind"] == "pair"
+    todo = next(line for line in result.stderr.splitlines() if line.startswith("next "))
+    run(*shlex.split(todo.removeprefix("next"))[1:])  # the hints of trays are links
+
+
+def test_triplets_are_answered_by_the_odd_one(run, files):
+    words = [*ASK, "--strategy", "info-triplet", "--hints", "h.csv"]
+    result = run(*words, input="y\n1\n0\n")
+    assert "'y' is no answer here." in result.stderr
+    assert answers(files) == ["BC", "NEITHER"]
+    assert "--as-links" in result.stderr
+    assert "answers     2 answers: 1 odd one out, 1 neither" in run(*words[:-2], input="").stderr
+
+
+def test_from_a_strategy_with_a_model_of_its_own_to_one_without(run, files):
+    run(*ASK, "--strategy", "uncertain", input="y\n")
+    run(*ASK, "--strategy", "random", input="n\n")
+    assert len(answers(files)) == 2
+
+
+def test_another_strategy_may_go_on(run, files):
+    run(*ASK, "--strategy", "random", input="y\n")
+    run(*ASK, "--strategy", "farthest-first", input="y\n")
+    assert saved(files)["strategy"]["class"] == "FarthestFirst"
+
+
+# ---------------------------------------------------------------------- what comes of it
+
+
+def test_hints_that_are_known_spare_questions(run, files):
+    known = "a,b,link\n" + "".join(f"a1,{name},must\n" for name in ("a2", "a3")) + "b1,b2,must\nb1,b3,must\n"
+    (files / "known.csv").write_text(known)
+    result = run(*ASK, "--known", "known.csv", input="n\n" * 9)
+    assert answers(files) == ["DIFFERENT"]
+    assert "clusters    2, of 3, 3 rows" in result.stderr
+    run(*ASK, "--known", "known.csv", input="")  # the same ones may be given again
+    (files / "labels.csv").write_text("id,label\na1,a\na2,a\na3,a\nb1,b\nb2,b\nb3,b\n")
+    result = run(*ASK, "--known", "labels.csv", "--save", "l.json", input="")
+    assert "nothing is left to ask" in result.stderr
+
+
+def test_one_document_for_scripts(run, files):
+    document = json.loads(run(*ASK, "--json", "--hints", "h.csv", input="y\ns\nn\n").stdout)
+    assert (document["answers"], document["finished"], document["clusters"]) == (2, False, 2)
+    assert document["said"] == {"same": 1, "different": 1}
+    assert [row["id"] for row in document["labels"]] == NAMES
+    assert document["wrote"] == ["data.ask.json", "h.csv"]
+    assert " cluster data.csv -k 2 --hints h.csv --id name" in document["next"]
+    document = json.loads(run(*ASK, "--json", "--labels", "l.csv", input="").stdout)
+    assert document["labels"] is None
+
+
+def test_the_number_of_clusters_is_found(run, files):
+    birds = {name: name[0] for name in NAMES} | {"b3": "c"}
+    interview = Interview(X, discover=True, ids=NAMES)
+    typed = []
+    while (question := interview.ask()) is not None:
+        one, other = (birds[NAMES[row]] for row in question.rows)
+        typed.append("y" if one == other else "n")
+        interview.tell(question, "SAME" if one == other else "DIFFERENT")
+    result = run(
+        "ask", "data.csv", "--discover", "--id", "name", "--hints", "h.csv", input="\n".join(typed) + "\n"
+    )
+    assert "clusters    3, of " in result.stderr
+    assert "-k 3" in result.stderr
+
+
+def test_the_same_command_asks_the_same_questions(run, files):
+    shown = [run(*ASK, "--save", f"{c}.json", "--seed", "4", input="y\nn\nn\n").stderr for c in "ab"]
+    assert shown[0].replace("a.json", "") == shown[1].replace("b.json", "")
+
+
+def test_it_is_told_whether_to_go_on(run, files):
+    rows = "".join(f"{i % 2 * 9 + i / 100},{i % 7}\n" for i in range(40))
+    (files / "many.csv").write_text(f"x,y\n{rows}")
+    words = ["ask", "many.csv", "-k", "2", "--strategy", "random"]
+    result = run(*words, "--json", input="\n".join("un" * 5) + "\n")
+    assert "10 answers so far. " in result.stderr
+    assert "of the labels changed over the last 10 answers" in json.loads(result.stdout)["advice"]
+    assert json.loads(run(*words, "--json", "--save", "s.json", input="u\n").stdout)["advice"] is None
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["-k", "7"], 1, "7 clusters were asked of 6 row(s)."),
+        ([], 2, "give the number of clusters with -k, or --discover"),
+        (["-k", "1"], 2, "-k"),
+        (["-k", "2", "--show", "nme"], 2, "has no column 'nme'; did you mean 'name'?"),
+        (["-k", "2", "--id", "song"], 2, "has no column 'song'"),
+        (["-k", "2", "--strategy", "rndom"], 2, "did you mean 'random'?"),
+        (["-k", "2", "--save", "data.csv"], 2, "is also a file that is read"),
+        (["-k", "2", "--hints", "h.txt"], 2, "does not say its format"),
+        (["-k", "2", "--hints", "nowhere/h.csv"], 1, "there is no folder"),
+        (["-k", "2", "--known", "nowhere.csv"], 1, "there is no file 'nowhere.csv'"),
+        (["-k", "2", "--budget", "-1"], 2, "--budget"),
+        (["-k", "2", "--trays", "--strategy", "random"], 2, "give one of them"),
+    ],
+)
+def test_what_cannot_be_asked(run, files, words, code, said):
+    words = words if "--id" in words else [*words, "--id", "name"]
+    result = run("ask", "data.csv", *words, input="y\n", code=code)
+    assert said in result.stderr
+    assert not (files / "data.ask.json").exists()
+
+
+def test_data_cannot_come_from_stdin(run, files):
+    assert "DATA has to be a file" in run("ask", "-", "-k", "2", input="y\n", code=2).stderr
+
+
+def test_words_that_nobody_shows_are_refused_as_features(run, files):
+    assert "is not numeric" in run("ask", "data.csv", "-k", "2", input="y\n", code=1).stderr
+
+
+def test_one_row(run, files):
+    (files / "one.csv").write_text("x,y\n1,2\n")
+    assert "there is nothing to ask" in run("ask", "one.csv", "--discover", code=1).stderr
+
+
+def test_data_that_is_not_utf_8(run, files):
+    (files / "latin.csv").write_bytes("name,x,y\né1,0,0\na2,1,1\nb3,9,9\n".encode("latin-1"))
+    words = ["ask", "latin.csv", "-k", "2", "--id", "name"]
+    assert "--encoding latin-1" in run(*words, input="y\n", code=1).stderr
+    run(*words, "--encoding", "latin-1", input="y\n")
+    assert len(answers(files, "latin.ask.json")) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(run, files):
+    files.chmod(0o500)
+    try:
+        assert "permission denied" in run(*ASK, input="y\n", code=1).stderr
+    finally:
+        files.chmod(0o700)

@@ -1,0 +1,301 @@
+"""A person at a terminal: what is shown, what is typed, and where it leads."""
+
+import contextlib
+import io
+import os
+import pty
+import select
+import threading
+
+import numpy as np
+import pytest
+
+from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reply
+from likewise.exceptions import OracleError
+from likewise.oracles import ConsoleOracle, LabelOracle, Wish
+
+PAIR = Question.pair(3, 7, why="Row 3 is a neighbour of row 7, and row 1 of neither.")
+
+
+def person(typed, **more):
+    output = io.StringIO()
+    return ConsoleOracle(input=io.StringIO(typed), output=output, **more), output
+
+
+def asked(typed, question):
+    oracle, output = person(typed)
+    return oracle.put(question), output.getvalue()
+
+
+# ---------------------------------------------------------------------- one question
+
+
+@pytest.mark.parametrize(
+    ("question", "typed", "meant"),
+    [
+        (PAIR, "y", Answer.SAME),
+        (PAIR, "NO", Answer.DIFFERENT),
+        (PAIR, " unsure ", Answer.UNSURE),
+        (PAIR, "\n\n\nyes", Answer.SAME),
+        (Question.triplet(7, 3, 5), "1", Answer.BC),
+        (Question.triplet(7, 3, 5), "2", Answer.AC),
+        (Question.triplet(7, 3, 5), "3", Answer.AB),
+        (Question.triplet(7, 3, 5), "ab", Answer.AB),
+        (Question.triplet(7, 3, 5), "0", Answer.NEITHER),
+        (Question.odd([4, 8, 6]), "2", OddOne(6)),
+        (Question.odd([4, 8, 6]), "a", Answer.SAME),
+        (Question.odd([4, 8, 6]), "none", Answer.NEITHER),
+        (Question.odd(range(20, 32)), "12", OddOne(31)),
+        (Question.piles([4, 8, 6]), "121", Piles([[4, 8], [6]])),
+        (Question.piles([4, 8, 6]), "1, 2 -", Piles([[4], [6]])),
+        (Question.piles([4, 8, 6]), "110", Piles([[4, 6]])),
+        (Question.piles([4, 8, 6]), "--1", Answer.UNSURE),
+        (Question.piles([4, 8, 6]), "u", Answer.UNSURE),
+        (Question.piles(range(12)), "123456789abc", Piles([[row] for row in range(12)])),
+    ],
+)
+def test_what_is_typed_is_understood(question, typed, meant):
+    reply, _ = asked(typed + "\n", question)
+    assert reply.answer == meant
+    assert reply.question == question
+    assert reply.time is not None
+    assert reply.seconds >= 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "wish"), [("s", Wish.SKIP), ("undo", Wish.BACK), ("q", Wish.QUIT), ("", Wish.QUIT)]
+)
+def test_wishes_and_the_end_of_what_is_typed(typed, wish):
+    assert asked(typed, PAIR)[0] is wish
+
+
+@pytest.mark.parametrize(
+    ("question", "typed"),
+    [
+        (PAIR, "1"),
+        (PAIR, "yy"),
+        (PAIR, "\ufffd"),
+        (Question.triplet(7, 3, 5), "y"),
+        (Question.triplet(7, 3, 5), "4"),
+        (Question.odd([4, 8, 6]), "8"),  # the number of a row is not its place
+        (Question.piles([4, 8, 6]), "12"),
+        (Question.piles([4, 8, 6]), "1121"),
+        (Question.piles([4, 8]), "no"),
+        (Question.piles([4, 8, 6]), "12x"),
+    ],
+)
+def test_a_wrong_key_is_said_and_the_question_put_again(question, typed):
+    reply, shown = asked(f"{typed}\nu\n", question)
+    assert reply.answer is Answer.UNSURE
+    assert f"{typed!r} is no answer here." in shown
+    assert shown.count("? help]") == 2
+
+
+def test_help_tells_why_with_the_numbers_that_are_shown():
+    _, shown = asked("?\ny\n", PAIR)
+    assert "Why: Number 1 is a neighbour of number 2, and row 1 of neither." in shown
+    assert "b  back" in shown
+    tray = Question.piles([10, 20, 30], why="It is in doubt where 20, 30 belong; 10 stands for 50% of 40.")
+    shown = asked("help\nu\n", tray)[1]
+    assert "Why: It is in doubt where 2, 3 belong; 1 stands for 50% of 40." in shown
+    assert "says nothing of a row" in shown
+
+
+def test_rows_are_wrapped_and_cannot_steer_the_terminal():
+    texts = {3: "a long song of many words\nsecond line", 7: "\x1b[2Jcleared\x07"}
+    oracle, output = person("y\n", show=texts.__getitem__, width=30)
+    oracle.put(PAIR)
+    lines = output.getvalue().splitlines()
+    assert lines[:4] == ["  1  a long song of many words", "     second line", "  2   [2Jcleared", lines[3]]
+    assert "\x1b" not in output.getvalue()
+    assert "\x07" not in output.getvalue()
+
+
+def test_what_the_output_cannot_write_is_replaced():
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    ConsoleOracle(lambda row: "café", input=io.StringIO("y\n"), output=output).put(PAIR)
+    assert "caf?" in output.buffer.getvalue().decode("ascii")
+
+
+def test_as_an_oracle_it_answers_or_stops():
+    oracle, output = person("s\nb\nn\n", annotator="Ann")
+    reply = oracle.answer(PAIR)
+    assert (reply.answer, reply.annotator) == (Answer.DIFFERENT, "Ann")
+    assert output.getvalue().count("Here you cannot skip or go back") == 2
+    with pytest.raises(OracleError, match="the person stopped") as caught:
+        oracle.answer(PAIR)
+    assert caught.value.question == PAIR
+
+
+def test_a_pipe_of_nonsense_is_given_up():
+    oracle, _ = person("what\n" * 1000)
+    with pytest.raises(OracleError, match="20 lines in a row were no answer, the last of them 'what'"):
+        oracle.answer(PAIR)
+
+
+def test_show_must_be_callable():
+    with pytest.raises(TypeError, match="show must be callable"):
+        ConsoleOracle(["wren", "owl"])
+
+
+# ---------------------------------------------------------------------- a whole interview
+
+X = np.array([[0.0], [0.2], [5.0], [5.3], [9.0], [9.4]])
+
+
+def interviewed(typed, **more):
+    interview = Interview(X, n_clusters=3, strategy=RandomPairs(), **more)
+    oracle, output = person(typed, annotator="Ann")
+    seen = []
+    done = oracle.hold(interview, after=lambda interview: seen.append(len(interview.history)))
+    return interview, done, seen, output.getvalue()
+
+
+def test_a_whole_interview_with_undo_and_skip():
+    interview, done, seen, shown = interviewed("y\nb\nn\ns\ny\nq\n")
+    assert not done
+    kinds = [event.kind for event in interview.history]
+    assert kinds == ["answer", "undo", "answer", "skip", "answer"]
+    assert seen == [1, 2, 3, 4, 5]
+    first, again = interview.history[0], interview.history[2]
+    assert first.question == again.question
+    assert again.reply.answer is Answer.DIFFERENT
+    assert {reply.annotator for reply in interview.replies} == {"Ann"}
+    assert "Question 1" in shown
+
+
+def test_back_twice_and_from_the_start():
+    interview, _, _, shown = interviewed("b\ny\ny\nb\nb\nn\nq\n")
+    assert "There is nothing to go back to." in shown
+    assert [reply.answer for reply in interview.replies] == [Answer.DIFFERENT]
+    assert interview.replies[0].question == interview.history[0].question
+
+
+def test_it_ends_with_the_budget_or_with_nothing_left_to_ask():
+    interview, done, _, shown = interviewed("u\n" * 5, budget=2)
+    assert done
+    assert interview.n_asked == 2
+    assert "Question 2 of 2" in shown
+    interview, done, _, _ = interviewed("y\n" * 20)
+    assert done
+    assert interview.n_asked == 5  # the sixth follows
+
+
+def test_a_contradiction_is_shown_with_names():
+    class Trays:
+        name, needs = "trays", frozenset()
+
+        def choose(self, state, n):
+            return [question for question in [Question.piles([0, 1, 2])] if state.can_ask(question)]
+
+    interview = Interview(X, n_clusters=3, strategy=Trays(), ids=list("abcdef"))
+    interview.tell(Question.pair(0, 1), "SAME")
+    oracle, output = person("121\nq\n")
+    oracle.hold(interview)
+    assert "This contradicts other answers: a ≠ b, yet a = b. b takes it back." in output.getvalue()
+
+
+# ---------------------------------------------------------------------- a terminal
+
+
+class Terminal:
+    """A pseudo-terminal with a person at it, who types when a question appears."""
+
+    def __init__(self):
+        self.master, slave = pty.openpty()
+        self.input = os.fdopen(os.dup(slave), encoding="utf-8")
+        self.output = os.fdopen(slave, "w", encoding="utf-8")
+        self.shown = self.all = ""
+
+    def type_at(self, sign, keys):
+        """Wait until the sign is shown, then type."""
+        while sign not in self.shown:
+            ready, _, _ = select.select([self.master], [], [], 20)
+            assert ready, f"{sign!r} never appeared in {self.shown!r}"
+            part = os.read(self.master, 4096).decode()
+            self.shown += part
+            self.all += part
+        self.shown = self.shown.partition(sign)[2]
+        os.write(self.master, keys.encode())
+
+    def close(self):
+        os.close(self.master)  # first, so that nobody still waits for a key
+        self.input.close()
+        with contextlib.suppress(OSError):
+            self.output.close()
+
+
+@pytest.fixture
+def terminal():
+    made = Terminal()
+    yield made
+    made.close()
+
+
+def answers(terminal, question):
+    found = []
+    oracle = ConsoleOracle(input=terminal.input, output=terminal.output)
+    thread = threading.Thread(target=lambda: found.append(oracle.put(question)), daemon=True)
+    thread.start()
+    return thread, found
+
+
+def test_single_keys_count_at_a_terminal_and_arrows_do_not(terminal):
+    thread, found = answers(terminal, PAIR)
+    terminal.type_at("? help]", "\x1b[A\x1b[3~\x1bOHx")
+    terminal.type_at("is no answer here", "y")
+    thread.join(20)
+    assert found[0].answer is Answer.SAME
+    thread, found = answers(terminal, PAIR)
+    terminal.type_at("? help]", "\x04")  # Ctrl-D
+    thread.join(20)
+    assert found == [Wish.QUIT]
+
+
+def test_what_is_typed_before_the_question_appears_counts(terminal):
+    for typed, meant in (("n", Answer.DIFFERENT), ("\x04", None)):
+        os.write(terminal.master, typed.encode())
+        thread, found = answers(terminal, PAIR)
+        thread.join(20)
+        assert getattr(found[0], "answer", None) is meant
+
+
+def test_trays_are_lines_at_a_terminal(terminal):
+    thread, found = answers(terminal, Question.piles([4, 6, 8]))
+    terminal.type_at("? help]", "12")
+    terminal.type_at("12", "1\n")
+    thread.join(20)
+    assert found[0].answer == Piles([[4, 8], [6]])
+    os.write(terminal.master, b".\n")
+    terminal.type_at("\n.", "")
+    assert terminal.all.count("121") == 1  # the terminal has shown what is typed
+
+
+def test_the_terminal_is_left_as_it_was(terminal):
+    import termios
+
+    before = termios.tcgetattr(terminal.input.fileno())
+    thread, _ = answers(terminal, PAIR)
+    terminal.type_at("? help]", "n")
+    thread.join(20)
+    assert termios.tcgetattr(terminal.input.fileno()) == before
+
+
+def test_a_whole_interview_at_a_terminal_by_single_keys(terminal):
+    truth = LabelOracle([0, 0, 1, 1, 2, 2])
+    interview = Interview(X, n_clusters=3, strategy=RandomPairs())
+    oracle = ConsoleOracle(input=terminal.input, output=terminal.output)
+    done = []
+    thread = threading.Thread(target=lambda: done.append(oracle.hold(interview)), daemon=True)
+    copy = Interview(X, n_clusters=3, strategy=RandomPairs())  # knows what is asked next
+    thread.start()
+    while (question := copy.ask()) is not None:
+        answer = truth.answer(question)
+        terminal.type_at("? help]", "y" if answer is Answer.SAME else "n")
+        copy.tell(question, answer)
+    thread.join(20)
+    assert done == [True]
+    assert [(r.question, r.answer) for r in interview.replies] == [
+        (r.question, r.answer) for r in copy.replies
+    ]
+    assert isinstance(interview.replies[0], Reply)

@@ -1,0 +1,28 @@
+"""Twins of the judging of annotators: every right answer is tried, nothing is kept in logs."""
+
+from itertools import product
+
+import numpy as np
+
+
+def enumerated_posterior(votes, shares, tables):
+    """How probable each answer to each question is, by going through all ways to answer all questions."""
+    questions = range(votes.n_questions)
+    posterior = np.zeros((votes.n_questions, votes.n_answers))
+    for right in product(range(votes.n_answers), repeat=votes.n_questions):
+        chance = np.prod([shares[right[q]] for q in questions])
+        for q, a, said in zip(votes.question, votes.annotator, votes.code, strict=True):
+            chance *= tables[a, right[q], said]
+        posterior[list(questions), list(right)] += chance
+    return posterior / posterior.sum(axis=1, keepdims=True)
+
+
+def log_density(votes, shares, tables, told):
+    """The log posterior density of shares and tables, up to a constant, by the same enumeration."""
+    total = 0.0
+    for right in product(range(votes.n_answers), repeat=votes.n_questions):
+        chance = np.prod([shares[j] for j in right])
+        for q, a, said in zip(votes.question, votes.annotator, votes.code, strict=True):
+            chance *= tables[a, right[q], said]
+        total += chance
+    return np.log(total) + (told * np.log(tables)).sum() + np.log(shares).sum()
