@@ -10,9 +10,17 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.metrics import normalized_mutual_info_score
 
 from likewise import MPCKMeans, PCKMeans
-from likewise.active import Interview, MinMax, RandomPairs, Trace, simulate
-from likewise.active import compare
-from likewise.active import Comparison, Estimate, RunFailure
+from likewise.active import (
+    Comparison,
+    Estimate,
+    Interview,
+    MinMax,
+    RandomPairs,
+    RunFailure,
+    Trace,
+    compare,
+    simulate,
+)
 from likewise.active._names import DEFAULT, STRATEGIES, model_for, strategy_named
 from likewise.bayesian import BayesianClustering
 from likewise.exceptions import LikewiseError, SupervisionError, UnsupportedSupervisionError

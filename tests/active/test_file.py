@@ -55,7 +55,7 @@ def test_a_file_can_be_read_by_people(saved):
     assert path.read_text(encoding="utf-8") == (
         "{\n"
         ' "format": "likewise interview",\n'
-        ' "version": 1,\n'
+        ' "version": 2,\n'
         f' "data": {{"rows": 6, "columns": 2, "digest": "{digest}"}},\n'
         ' "seed": 4,\n'
         ' "n_clusters": 2,\n'
@@ -154,8 +154,13 @@ def test_other_rows_are_refused(saved, other):
 
 
 def test_a_newer_version_is_refused(saved):
-    with pytest.raises(FileFormatError, match="of version 2, written by a newer likewise"):
-        Interview.load(edited(saved[1], version=2), X)
+    with pytest.raises(FileFormatError, match="of version 3, written by a newer likewise"):
+        Interview.load(edited(saved[1], version=3), X)
+
+
+def test_an_older_version_is_read(saved):
+    interview, path = saved
+    assert Interview.load(edited(path, version=1), X).history == interview.history
 
 
 def test_a_file_cut_short_is_refused_wherever_it_is_cut(saved):

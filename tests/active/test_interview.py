@@ -16,8 +16,10 @@ from likewise.active import (
     NodeUncertainty,
     Question,
     RandomPairs,
+    UncertainRegions,
 )
 from likewise.exceptions import LikewiseError, SupervisionError, UnsupportedSupervisionError
+from likewise.spectral import PropagationClustering
 
 X = np.array([[0.0], [0.2], [0.4], [5.0], [5.2], [5.4]])
 Y = [0, 0, 0, 1, 1, 1]
@@ -238,8 +240,9 @@ def test_a_pipeline_is_a_model_where_hints_are_routed():
 
 def test_the_default_model_and_strategy():
     asking = Interview(X, n_clusters=2)
-    assert isinstance(asking.model_, MPCKMeans)
-    assert asking.strategy == NodeUncertainty("local")
+    assert isinstance(asking.model_, PropagationClustering)
+    assert asking.strategy == UncertainRegions()
+    assert Interview(X, model=MPCKMeans(n_clusters=2)).strategy == NodeUncertainty("local")
     assert Interview(X).strategy == FarthestFirst()
 
 
@@ -348,7 +351,11 @@ def test_identical_rows_can_be_asked_about():
             UnsupportedSupervisionError,
             "answers of an interview are links",
         ),
-        ({"strategy": MarginalUncertainty()}, LikewiseError, "needs probabilities"),
+        (
+            {"strategy": MarginalUncertainty(), "model": MPCKMeans(n_clusters=2)},
+            LikewiseError,
+            "needs probabilities",
+        ),
         ({"n_clusters": None, "strategy": NodeUncertainty()}, ValueError, "needs a model. Pass n_clusters"),
         ({"supervision": Supervision.none(5)}, SupervisionError, "hints for the 6 rows"),
         ({"supervision": [(0, 1)]}, SupervisionError, "hints for the 6 rows"),

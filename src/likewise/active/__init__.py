@@ -1,35 +1,59 @@
 """Asking: questions, answers, interviews, and the strategies that choose what to ask next."""
 
+from likewise.active._compare import compare
+from likewise.active._comparison import Comparison, Curve, Estimate, Reached, RunFailure
 from likewise.active._history import Contradiction, Event
 from likewise.active._interview import Interview
-from likewise.active._questions import Answer, Question, Reply
+from likewise.active._questions import Answer, OddOne, Piles, Question, Reply
 from likewise.active._simulate import Oracle, Trace, simulate
 from likewise.active._state import State, Strategy
+from likewise.active._stopping import Outlook
 from likewise.active.strategies import (
+    QUIRE,
+    ActiveSpectral,
     FarthestFirst,
+    FillTray,
+    InformationGain,
     MarginalUncertainty,
     MinMax,
     NodeUncertainty,
     NormalizedPointUncertainty,
+    ProbabilisticKNN,
     RandomPairs,
+    UncertainRegions,
 )
 
 __all__ = [
+    "QUIRE",
+    "ActiveSpectral",
     "Answer",
+    "Comparison",
     "Contradiction",
+    "Curve",
+    "Estimate",
     "Event",
     "FarthestFirst",
+    "FillTray",
+    "InformationGain",
     "Interview",
     "MarginalUncertainty",
     "MinMax",
     "NodeUncertainty",
     "NormalizedPointUncertainty",
+    "OddOne",
     "Oracle",
+    "Outlook",
+    "Piles",
+    "ProbabilisticKNN",
     "Question",
     "RandomPairs",
+    "Reached",
     "Reply",
+    "RunFailure",
     "State",
     "Strategy",
     "Trace",
+    "UncertainRegions",
+    "compare",
     "simulate",
 ]

@@ -8,7 +8,7 @@ from likewise.active._questions import Question
 from likewise.active._state import Strategy
 from likewise.base import integer
 from likewise.exceptions import SupervisionError
-from likewise.supervision import Supervision
+from likewise.supervision import RowIds, Supervision
 
 
 def whole(name: str, value: Any, *, low: int) -> int:
@@ -40,6 +40,16 @@ def checked_hints(supervision: Any, n_samples: int) -> Supervision:
             "with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
         )
     return supervision
+
+
+def checked_ids(ids: Any, n_samples: int) -> RowIds | None:
+    """Return the names of the rows, if there are any."""
+    if ids is None:
+        return None
+    names = RowIds.of(ids)
+    if len(names) != n_samples:
+        raise SupervisionError(f"Interview: ids must be one a row: {n_samples}, got {len(names)}.")
+    return names
 
 
 def checked_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int) -> int | None:

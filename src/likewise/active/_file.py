@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.active import strategies
+from likewise.active._checks import checked_ids
 from likewise.active._history import Event
-from likewise.active._questions import Question
+from likewise.active._questions import Answer, OddOne, Piles, Question, Said
 from likewise.active._state import Strategy, checked_rows
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
@@ -26,16 +27,17 @@ if TYPE_CHECKING:
     from likewise.active._interview import Interview
 
 FORMAT = "likewise interview"
-VERSION = 1
+VERSION = 2  # 1 had pairs and triplets only, and no ids
 
 
 def save(interview: Interview, path: str | os.PathLike[str]) -> None:
     """Write an interview beside the old file, then put it in its place."""
-    hints = list(json_objects(records_of(interview.given, RowIds.numbered(interview.n_samples))))
+    ids = interview.ids
+    hints = list(json_objects(records_of(interview.given, ids or RowIds.numbered(interview.n_samples))))
     head = {
         "format": FORMAT,
         "version": VERSION,
-        "data": _described(interview.X),
+        "data": _described(interview.X, ids),
         "seed": interview.seed,
         "n_clusters": interview.n_clusters,
         "discover": interview.discover,
@@ -44,7 +46,7 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
         "model": None if interview.model_is_default else repr(interview.model),
     }
     parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in head.items()]
-    parts += [_lines("hints", hints), _lines("history", [_event_entry(e) for e in interview.history])]
+    parts += [_lines("hints", hints), _lines("history", [_event_entry(e, ids) for e in interview.history])]
     text = "{\n" + ",\n".join(parts) + "\n}\n"
     put_in_place(path, lambda part: part.write_bytes(text.encode("utf-8")))
 
@@ -58,8 +60,10 @@ def _lines(key: str, entries: list[dict[str, Any]]) -> str:
     return f" {json.dumps(key)}: [{inside}{chr(10) + ' ' if inside else ''}]"
 
 
-def _described(X: np.ndarray) -> dict[str, Any]:
-    return {"rows": X.shape[0], "columns": X.shape[1], "digest": RowIds.numbered(len(X)).content_digest(X)}
+def _described(X: np.ndarray, ids: RowIds | None) -> dict[str, Any]:
+    digest = RowIds.numbered(len(X)).content_digest(X)
+    described = {"rows": X.shape[0], "columns": X.shape[1], "digest": digest}
+    return described if ids is None else described | {"ids": ids.digest}
 
 
 def _strategy_entry(strategy: Strategy) -> dict[str, Any]:
@@ -75,17 +79,48 @@ def _strategy_entry(strategy: Strategy) -> dict[str, Any]:
     return entry
 
 
-def _event_entry(event: Event) -> dict[str, Any]:
+def _event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
     if event.kind == "undo":
         return {"event": "undo", "of": event.undoes}
     question = event.question
-    entry: dict[str, Any] = {"event": event.kind, "kind": question.kind, "rows": list(question.rows)}
+    entry: dict[str, Any] = {"event": event.kind, "kind": question.kind}
+    entry["rows" if ids is None else "items"] = _named(question.rows, ids)
     if event.reply is not None:
-        entry["answer"] = str(event.reply.answer)
+        entry["answer"] = _answer_entry(event.reply.answer, ids)
         for name in ("annotator", "time", "seconds"):
             entry[name] = getattr(event.reply, name)
     entry |= {"score": question.score, "why": question.why}
     return {name: value for name, value in entry.items() if value not in (None, "")}
+
+
+def _answer_entry(said: Said, ids: RowIds | None) -> Any:
+    """Return a word, or an object that names rows: {"odd": 3} or {"piles": [[0, 3], [1]]}."""
+    if isinstance(said, OddOne):
+        return {"odd": _named([said.row], ids)[0]}
+    if isinstance(said, Piles):
+        return {"piles": [_named(pile, ids) for pile in said.groups]}
+    return str(said)
+
+
+def _answer_of(entry: Any, ids: RowIds | None) -> Any:
+    """Return what an entry says; whether it fits is for the question to tell."""
+    if not isinstance(entry, dict):
+        return Answer.of(entry)
+    if set(entry) == {"odd"}:
+        return OddOne(_rows([entry["odd"]], ids)[0])
+    if set(entry) == {"piles"} and isinstance(entry["piles"], list):
+        return Piles(tuple(_rows(pile, ids) for pile in entry["piles"]))
+    raise ValueError(f"an answer is a word, an odd row or piles; got {entry!r}.")
+
+
+def _named(rows: Iterable[int], ids: RowIds | None) -> list[Any]:
+    return [row if ids is None else ids[row] for row in rows]
+
+
+def _rows(named: Any, ids: RowIds | None) -> tuple[int, ...]:
+    if not isinstance(named, list):
+        raise ValueError(f"wanted a list of rows, got {named!r}.")
+    return tuple(named) if ids is None else tuple(ids.rows(named).tolist())
 
 
 @dataclass(frozen=True)
@@ -96,29 +131,29 @@ class Saved:
     content: dict[str, Any]
 
     def interview(
-        self, make: Callable[..., Interview], X: Any, *, model: Any, strategy: Strategy | None
+        self, make: Callable[..., Interview], X: Any, *, model: Any, strategy: Strategy | None, ids: Any
     ) -> Interview:
         """Make the interview again, for the rows that it was about."""
         said = self.content
         rows = checked_rows(X)
-        self._check_data(rows)
+        names = self._check_data(rows, checked_ids(ids, len(rows)))
         if model is None and said.get("model") is not None:
             raise LikewiseError(
                 f"{self.path}: the interview was held with the model {said['model']}. "
                 "Give it again: Interview.load(path, X, model=…)."
             )
         chosen = self._strategy() if strategy is None else strategy
-        hints = self._hints(len(rows))
+        hints = self._hints(names or RowIds.numbered(len(rows)))
         try:
             plain = {name: said[name] for name in ("n_clusters", "seed", "budget", "discover")}
             if getattr(model, "n_clusters", None) is not None and not said["discover"]:
                 plain["n_clusters"] = None  # another model may have another number of clusters
-            interview = make(rows, model=model, strategy=chosen, supervision=hints, **plain)
+            interview = make(rows, model=model, strategy=chosen, supervision=hints, ids=ids, **plain)
         except (KeyError, ValueError) as error:
             raise FileFormatError(f"{self.path}: the interview cannot be made again: {error}") from error
         for number, entry in enumerate(self._get("history", list)):
             try:
-                self._replay(interview, entry)
+                self._replay(interview, entry, names)
             except (LikewiseError, KeyError, TypeError, ValueError) as error:
                 raise FileFormatError(
                     f"{self.path}: event {number} of the history, {entry!r}, cannot be read: {error}"
@@ -131,14 +166,29 @@ class Saved:
             raise FileFormatError(f"{self.path}: {name!r} should be a {kind.__name__}, got {value!r}.")
         return value
 
-    def _check_data(self, X: Any) -> None:
-        was, now = self._get("data", dict), _described(np.asarray(X))
+    def _check_data(self, X: Any, ids: RowIds | None) -> RowIds | None:
+        """Refuse other rows than those of the file, and other ids; return the ids that the file speaks of."""
+        was = dict(self._get("data", dict))
+        named = was.pop("ids", None)
+        now = _described(np.asarray(X), None)
         if was != now:
             raise FileFormatError(
                 f"{self.path}: the interview is about other rows: {was.get('rows')} x {was.get('columns')} "
                 f"with digest {was.get('digest')}; these are {now['rows']} x {now['columns']} with digest "
                 f"{now['digest']}. Give the rows as they were, in their order and scaled alike."
             )
+        if named is None:
+            return None
+        if ids is None:
+            raise LikewiseError(
+                f"{self.path}: the rows are named by ids. Give these again: Interview.load(path, X, ids=…)."
+            )
+        if ids.digest != named:
+            raise FileFormatError(
+                f"{self.path}: the rows were named by other ids, with digest {named}; these have "
+                f"{ids.digest}. Give the ids as they were, in the order of the rows."
+            )
+        return ids
 
     def _strategy(self) -> Strategy:
         entry = self._get("strategy", dict)
@@ -154,29 +204,28 @@ class Saved:
             raise FileFormatError(f"{self.path}: the strategy {entry!r} cannot be made: {error}.") from error
         return made
 
-    def _hints(self, n_rows: int) -> Supervision:
+    def _hints(self, ids: RowIds) -> Supervision:
         problems = Problems(self.path, word=", hint ")
         objects = list(enumerate(self._get("hints", list), start=1))
         for number, value in objects:
             if not isinstance(value, dict):
                 problems.add(number, f"wanted an object, got {value!r}.")
         problems.settle()
-        return hints_of(json_records(objects, problems), RowIds.numbered(n_rows), problems)
+        return hints_of(json_records(objects, problems), ids, problems)
 
     @staticmethod
-    def _replay(interview: Interview, entry: dict[str, Any]) -> None:
+    def _replay(interview: Interview, entry: dict[str, Any], ids: RowIds | None) -> None:
         """Do again what an entry of the history says."""
         if entry["event"] == "undo":
             interview._undo_event(entry["of"])
             return
-        question = Question(
-            entry["kind"], tuple(entry["rows"]), entry.get("score"), str(entry.get("why", ""))
-        )
+        rows = _rows(entry["rows" if ids is None else "items"], ids)
+        question = Question(entry["kind"], rows, entry.get("score"), str(entry.get("why", "")))
         if entry["event"] == "skip":
             interview.skip(question)
         elif entry["event"] == "answer":
             told = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
-            interview.tell(question, entry["answer"], **told)
+            interview.tell(question, _answer_of(entry["answer"], ids), **told)
         else:
             raise ValueError(f"no such event: {entry['event']!r}.")
 

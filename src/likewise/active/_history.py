@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise, product
 from typing import Literal
 
 from likewise.active._questions import Answer, Question, Reply
-from likewise.supervision import Supervision
+from likewise.supervision import Closure, Supervision
 
 EventKind = Literal["answer", "skip", "undo"]
 
@@ -66,16 +67,55 @@ def standing(history: Sequence[Event]) -> list[int]:
 
 
 def supervision_of(replies: Sequence[Reply], n_samples: int) -> Supervision:
-    """Return what the replies say of the rows; UNSURE says nothing."""
-    told: dict[Answer, list[tuple[int, ...]]] = {Answer.SAME: [], Answer.DIFFERENT: []}
-    triplets = []
+    """Return what the replies say of the rows, as it was said; UNSURE says nothing.
+
+    A tray states must-links inside its piles, kept as groups, and a cannot-link for any two rows of
+    different piles: 66 at most. Fewer would imply as many, but a method that weighs links would then hold
+    what was said apart for less than what was said together.
+    """
+    must: list[tuple[int, ...]] = []
+    cannot: list[tuple[int, int]] = []
+    triplets: list[tuple[tuple[int, ...], str]] = []
     for reply in replies:
-        if reply.answer in told:
-            told[reply.answer].append(reply.question.rows)
-        elif reply.answer is not Answer.UNSURE:
-            triplets.append(reply)
-    links = Supervision.from_links(n_samples, must=told[Answer.SAME], cannot=told[Answer.DIFFERENT])
+        question = reply.question
+        # NEITHER of three rows is all that was said of them where a triplet can hold it.
+        if question.kind == "triplet" or (reply.answer is Answer.NEITHER and len(question.rows) == 3):
+            if reply.answer is not Answer.UNSURE:
+                triplets.append((question.rows, str(reply.answer)))
+            continue
+        if reply.answer is Answer.SAME and len(question.rows) == 2:  # most of them
+            must.append(question.rows)
+        elif reply.answer is Answer.DIFFERENT:
+            cannot.append(question.rows)  # type: ignore[arg-type]
+        else:
+            must += [pile for pile in reply.piles if len(pile) > 1]
+            cannot += [pair for one, other in combinations(reply.piles, 2) for pair in product(one, other)]
+    links = Supervision.from_links(
+        n_samples,
+        must=[pile for pile in must if len(pile) == 2],
+        cannot=cannot,
+        must_groups=[pile for pile in must if len(pile) > 2],
+    )
     if not triplets:
         return links
-    rows = [reply.question.rows for reply in triplets]
-    return links | Supervision.from_triplets(n_samples, rows, [str(reply.answer) for reply in triplets])
+    return links | Supervision.from_triplets(n_samples, *zip(*triplets, strict=True))
+
+
+def contradictions_of(closure: Closure, replies: Sequence[Reply]) -> tuple[Contradiction, ...]:
+    """Return what was said to be apart and is joined by other answers, each with the answers that say so."""
+    found = []
+    piles = [{row: at for at, pile in enumerate(reply.piles) for row in pile} for reply in replies]
+
+    def say(reply: dict[int, int], i: int, j: int, *, together: bool) -> bool:
+        return i in reply and j in reply and (reply[i] == reply[j]) is together
+
+    for i, j in closure.conflicts.tolist():
+        chain = closure.path(i, j)
+        about = tuple(
+            reply
+            for reply, told in zip(replies, piles, strict=True)
+            if say(told, i, j, together=False)
+            or any(say(told, *step, together=True) for step in pairwise(chain))
+        )
+        found.append(Contradiction((i, j), chain, about))
+    return tuple(found)

@@ -137,6 +137,7 @@ class Interview:
         self._cache: dict[Any, Any] = {}
         self._known: tuple[int, Knowledge] | None = None  # for so many events
         self._fits = Fits(self.model, self.X, self.n_clusters, self.discover, self.seed)
+        self._seen: tuple[tuple[Reply, ...], Knowledge] | None = None  # by so many answers
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
 
     def __repr__(self) -> str:
@@ -356,9 +357,20 @@ class Interview:
     def _fitted(self) -> tuple[Any, npt.NDArray[Any]]:
         return self._fits.of(self._knowledge())
 
+    def _looked_at(self) -> Knowledge:
+        """Return what the model of the strategy knows: all, or the answers that are enough for it."""
+        replies = self.replies
+        enough = getattr(self.strategy, "enough", None)
+        n = len(replies) if enough is None else enough(len(replies))
+        if n == len(replies):
+            return self._knowledge()
+        if self._seen is None or len(self._seen[0]) != n or self._seen[0] != replies[:n]:
+            self._seen = (replies[:n], self._known_by(replies[:n]))
+        return self._seen[1]
+
     def _state(self, pending: frozenset[Any]) -> State:
         known = self._knowledge()
-        model, labels = self._fitted() if self.strategy.needs else (None, None)
+        model, labels = self._fits.of(self._looked_at()) if self.strategy.needs else (None, None)
         return State(
             X=self.X,
             supervision=known.supervision,

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from likewise.active._groups import Edges, clique
+from likewise.active._groups import clique
 from likewise.active._state import Knowledge, Strategy
 from likewise.exceptions import LikewiseError, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
+from likewise.supervision._edges import Edges
 
 # A strategy and an interview are given a model and import none; the default alone is known, by its name.
 DEFAULT_MODEL = ("likewise.spectral", "PropagationClustering")
@@ -110,7 +111,8 @@ def fitted(
 class Fits:
     """The fits of an interview: a cache of what a model makes of what is known.
 
-    The last fitted model is kept, and the labels of the last few fits.
+    The last two fitted models are kept, since a strategy may look at one that knows fewer answers, and the
+    labels of the last few fits.
     """
 
     model: Any
@@ -118,16 +120,19 @@ class Fits:
     n_clusters: int | None
     discover: bool
     seed: int
-    _last: tuple[Supervision, Any, npt.NDArray[Any]] | None = None
+    _last: list[tuple[Supervision, Any, npt.NDArray[Any]]] = field(default_factory=list)
     _labels: dict[Supervision, npt.NDArray[Any]] = field(default_factory=dict)
 
     def of(self, known: Knowledge) -> tuple[Any, npt.NDArray[Any]]:
         """Return the model fitted to what is known, and the cluster of each row."""
         hints = known.supervision | known.implied
-        if self._last is None or self._last[0] != hints:
-            self._last = (hints, *self._fitted(known, hints))
-            self._keep(hints, self._last[2])
-        return self._last[1:]
+        for before, model, labels in self._last:
+            if before == hints:
+                return model, labels
+        model, labels = self._fitted(known, hints)
+        self._last = [(hints, model, labels), *self._last[:1]]
+        self._keep(hints, labels)
+        return model, labels
 
     def labels(self, known: Knowledge) -> npt.NDArray[Any]:
         """Return the cluster of each row alone, which may have been kept from an earlier fit."""
@@ -147,7 +152,7 @@ class Fits:
         k = self.n_clusters
         if self.discover:
             k = min(max(k or 2, demanded(known.closure)), len(self.X))
-        before = None if self._last is None else self._last[1]
+        before = self._last[0][1] if self._last else None
         return fitted(self.model, self.X, hints, k, self.seed, before)
 
 

@@ -1,4 +1,4 @@
-"""Questions about rows, the words that answer them, and replies: who said what, when, in how long."""
+"""Questions about rows, what can be said to them, and replies: who said what, when, in how long."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ import datetime
 import enum
 import math
 import numbers
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from likewise.exceptions import SupervisionError
 
-QuestionKind = Literal["pair", "triplet"]
+QuestionKind = Literal["pair", "triplet", "odd", "piles"]
 Key = tuple[str, tuple[int, ...]]
+LARGEST_TRAY = 12  # more than so many things at once cannot be kept in view
 
 
 class Answer(enum.StrEnum):
     """What can be said to a question. UNSURE says nothing of the rows: it is not half a yes and half a no.
 
     A pair takes SAME, DIFFERENT and UNSURE. A triplet (a, b, c), "which two belong together?", takes AB, AC
-    and BC, NEITHER if all three or no two of them do, and UNSURE.
+    and BC, NEITHER if all three or no two of them do, and UNSURE. Of several rows the odd one takes an
+    :class:`OddOne`, SAME if all belong together, NEITHER if there is no single odd one, and UNSURE. A tray to
+    sort takes :class:`Piles` and UNSURE.
 
     Examples
     --------
@@ -47,35 +52,106 @@ class Answer(enum.StrEnum):
         )
 
 
-_FITTING: dict[str, frozenset[Answer]] = {
-    "pair": frozenset({Answer.SAME, Answer.DIFFERENT, Answer.UNSURE}),
-    "triplet": frozenset({Answer.AB, Answer.AC, Answer.BC, Answer.NEITHER, Answer.UNSURE}),
+@dataclass(frozen=True)
+class OddOne:
+    """The answer that one row does not belong with the others, and that these belong together.
+
+    Examples
+    --------
+    >>> from likewise.active import OddOne, Question
+    >>> Question.odd([4, 1, 7]).fitting(7) == OddOne(7)
+    True
+    """
+
+    row: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "row", _row_numbers([self.row])[0])
+
+    def __str__(self) -> str:
+        return f"ODD {self.row}"
+
+
+@dataclass(frozen=True)
+class Piles:
+    """The answer that sorts rows: those of a pile belong together, those of two piles do not.
+
+    Nothing is said of a row that is in no pile. Neither the order of the piles nor that within one matters.
+
+    Examples
+    --------
+    >>> from likewise.active import Piles
+    >>> Piles([[7, 3], [1]]).groups
+    ((1,), (3, 7))
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        try:
+            piles = [_row_numbers(pile) for pile in self.groups]
+        except TypeError as error:
+            raise SupervisionError(
+                f"piles are lists of row numbers, such as [[0, 3], [1]]; got {self.groups!r}."
+            ) from error
+        if not all(piles):
+            raise SupervisionError(f"a pile is empty: {self.groups!r}. Leave it out.")
+        rows = list(chain.from_iterable(piles))
+        if twice := sorted({row for row in rows if rows.count(row) > 1}):
+            raise SupervisionError(f"row {twice[0]} is put down twice: {self.groups!r}. Each is in one pile.")
+        object.__setattr__(self, "groups", tuple(sorted(tuple(sorted(pile)) for pile in piles)))
+
+    def __str__(self) -> str:
+        return " | ".join(" ".join(map(str, pile)) for pile in self.groups)
+
+
+Said = Answer | OddOne | Piles
+
+_WORDS: dict[str, tuple[Answer, ...]] = {
+    "pair": (Answer.SAME, Answer.DIFFERENT, Answer.UNSURE),
+    "triplet": (Answer.UNSURE, Answer.AB, Answer.AC, Answer.BC, Answer.NEITHER),
+    "odd": (Answer.SAME, Answer.UNSURE, Answer.NEITHER),
+    "piles": (Answer.UNSURE,),
 }
+_SIZES = {"pair": (2, 2), "triplet": (3, 3), "odd": (3, LARGEST_TRAY), "piles": (2, LARGEST_TRAY)}
+_CALLED = {"pair": "a pair", "triplet": "a triplet", "odd": "an odd one out", "piles": "a tray"}
+_ALSO = {"odd": ", or the odd row", "piles": ", or piles such as [[0, 3], [1]]"}
 _ODD_ONE = {Answer.AB: 2, Answer.AC: 1, Answer.BC: 0}
 _LEAVES_OUT = {place: answer for answer, place in _ODD_ONE.items()}
 
 
-def _checked_rows(kind: str, rows: Any) -> tuple[int, ...]:
+def _is_row(row: Any) -> bool:
+    return isinstance(row, numbers.Integral) and not isinstance(row, bool) and int(row) >= 0
+
+
+def _row_numbers(rows: Iterable[Any]) -> tuple[int, ...]:
     given = tuple(rows)
-    size = 2 if kind == "pair" else 3
-    if any(isinstance(row, bool) or not isinstance(row, numbers.Integral) or row < 0 for row in given):
-        raise SupervisionError(f"a question names rows by their numbers, 0 and up; got {given!r}.")
-    if len(given) != size or len(set(given)) != size:
-        raise SupervisionError(f"a {kind} is {size} different rows, got {given!r}.")
+    if not all(map(_is_row, given)):
+        raise SupervisionError(f"rows are named by their numbers, 0 and up; got {given!r}.")
     return tuple(int(row) for row in given)
+
+
+def _checked_rows(kind: str, rows: Any) -> tuple[int, ...]:
+    given = _row_numbers(rows)
+    least, most = _SIZES[kind]
+    if not least <= len(given) <= most or len(set(given)) < len(given):
+        size = str(least) if least == most else f"{least} to {most}"
+        raise SupervisionError(f"{_CALLED[kind]} is {size} different rows, got {given!r}.")
+    return given if kind == "triplet" else tuple(sorted(given))
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question about two rows ("do they belong together?") or three ("which two belong together?").
+    """A question about rows: a pair, a triplet, the odd one out of several, or a tray to sort into piles.
 
     Parameters
     ----------
-    kind : {"pair", "triplet"}
-        What is asked.
+    kind : {"pair", "triplet", "odd", "piles"}
+        What is asked: whether two rows belong together; which two of three do; which of 3 to 12 does not
+        belong with the others; or which of 2 to 12 belong together.
     rows : tuple of int
-        The rows. Those of a pair are put in ascending order; those of a triplet stay as they are given, since
-        the words AB, AC and BC go by their order.
+        The rows, put in ascending order; those of a triplet stay as they are given, since the words AB, AC
+        and BC go by their order.
     score : float, optional
         What the strategy thought of the question; its meaning is the strategy's own.
     why : str, optional
@@ -98,8 +174,7 @@ class Question:
     def __post_init__(self) -> None:
         if self.kind not in get_args(QuestionKind):
             raise SupervisionError(f"kind must be one of {get_args(QuestionKind)}, got {self.kind!r}.")
-        rows = _checked_rows(self.kind, self.rows)
-        object.__setattr__(self, "rows", tuple(sorted(rows)) if self.kind == "pair" else rows)
+        object.__setattr__(self, "rows", _checked_rows(self.kind, self.rows))
         if self.score is not None:
             if not math.isfinite(self.score):
                 raise SupervisionError(f"the score of a question must be finite, got {self.score}.")
@@ -115,6 +190,16 @@ class Question:
         """Make the question which two of rows a, b and c belong together."""
         return cls("triplet", (a, b, c), score, why)
 
+    @classmethod
+    def odd(cls, rows: Iterable[int], *, score: float | None = None, why: str = "") -> Question:
+        """Make the question which of 3 to 12 rows does not belong with the others."""
+        return cls("odd", tuple(rows), score, why)
+
+    @classmethod
+    def piles(cls, rows: Iterable[int], *, score: float | None = None, why: str = "") -> Question:
+        """Make the question which of 2 to 12 rows belong together: a tray to sort into piles."""
+        return cls("piles", tuple(rows), score, why)
+
     @property
     def key(self) -> Key:
         """What tells the question from others, whatever its score and the order of its rows."""
@@ -122,19 +207,51 @@ class Question:
 
     @property
     def text(self) -> str:
-        """The question in words."""
-        if self.kind == "pair":
-            return f"Do rows {self.rows[0]} and {self.rows[1]} belong together?"
-        a, b, c = self.rows
-        return f"Which two of rows {a} (A), {b} (B) and {c} (C) belong together?"
+        """The question in words; :meth:`~likewise.active.Interview.text` speaks of ids in place of rows."""
+        return self.worded(str, "rows ")
 
-    def fitting(self, answer: Any) -> Answer:
-        """Return the answer as an :class:`Answer`, or raise an error if it is no answer to this question."""
+    def worded(self, name: Callable[[int], str], noun: str = "") -> str:
+        """Return the question in words, with `name` of each row, and `noun` before the first."""
+        names = [name(row) for row in self.rows]
+        if self.kind == "triplet":
+            names = [f"{each} ({letter})" for each, letter in zip(names, "ABC", strict=True)]
+        listed = f"{noun}{', '.join(names[:-1])} and {names[-1]}"
+        if self.kind == "pair":
+            return f"Do {listed} belong together?"
+        if self.kind == "triplet":
+            return f"Which two of {listed} belong together?"
+        if self.kind == "odd":
+            return f"Which of {listed} does not belong with the others?"
+        return f"Which of {listed} belong together? Sort them into piles."
+
+    def fitting(self, answer: Any) -> Said:
+        """Return what was said in one form, or raise an error if it is no answer to this question.
+
+        Words become an :class:`Answer`, the number of the odd row an :class:`OddOne`, a list of lists
+        :class:`Piles`. Piles that hold fewer than two rows say nothing: they are UNSURE.
+        """
+        if self.kind == "odd" and (isinstance(answer, OddOne) or _is_row(answer)):
+            odd = answer if isinstance(answer, OddOne) else OddOne(answer)
+            self._check_asked([odd.row])
+            return odd
+        if self.kind == "piles" and isinstance(answer, Piles | list | tuple):
+            piles = answer if isinstance(answer, Piles) else Piles(tuple(answer))
+            rows = list(chain.from_iterable(piles.groups))
+            self._check_asked(rows)
+            return piles if len(rows) > 1 else Answer.UNSURE
+        words = ", ".join(_WORDS[self.kind]) + _ALSO.get(self.kind, "")
+        if isinstance(answer, OddOne | Piles):
+            raise SupervisionError(f"{answer!r} does not answer {_CALLED[self.kind]}; wanted one of {words}.")
         said = Answer.of(answer)
-        if said not in _FITTING[self.kind]:
-            words = ", ".join(word for word in Answer if word in _FITTING[self.kind])
-            raise SupervisionError(f"{said} does not answer a {self.kind}; wanted one of {words}.")
+        if said not in _WORDS[self.kind]:
+            raise SupervisionError(f"{said} does not answer {_CALLED[self.kind]}; wanted one of {words}.")
         return said
+
+    def _check_asked(self, rows: Iterable[int]) -> None:
+        for row in rows:
+            if row not in self.rows:
+                listed = ", ".join(map(str, self.rows))
+                raise SupervisionError(f"row {row} was not asked about; the question is of rows {listed}.")
 
 
 @dataclass(frozen=True)
@@ -142,7 +259,7 @@ class Reply:
     """An answer to a question, with who gave it, when (ISO 8601) and how many seconds it took."""
 
     question: Question
-    answer: Answer
+    answer: Said
     annotator: str | None = None
     time: str | None = None
     seconds: float | None = None
@@ -157,7 +274,31 @@ class Reply:
         if self.seconds is not None:
             object.__setattr__(self, "seconds", _duration(self.seconds))
 
-    def to(self, question: Question) -> Answer:
+    @cached_property
+    def piles(self) -> tuple[tuple[int, ...], ...]:
+        """What was said as piles: rows of one belong together, rows of two do not.
+
+        Empty for UNSURE, and for NEITHER, which no link can hold.
+
+        >>> from likewise.active import OddOne, Question, Reply
+        >>> Reply(Question.pair(0, 4), "DIFFERENT").piles
+        ((0,), (4,))
+        >>> Reply(Question.odd([0, 1, 4]), OddOne(1)).piles
+        ((0, 4), (1,))
+        """
+        rows, said = self.question.rows, self.answer
+        if isinstance(said, Piles):
+            return said.groups
+        if said is Answer.SAME:
+            return (rows,)
+        if said is Answer.DIFFERENT:
+            return ((rows[0],), (rows[1],))
+        if isinstance(said, OddOne) or said in _ODD_ONE:
+            odd = said.row if isinstance(said, OddOne) else rows[_ODD_ONE[said]]
+            return Piles((tuple(row for row in rows if row != odd), (odd,))).groups
+        return ()
+
+    def to(self, question: Question) -> Said:
         """Return what this reply says to the same question with its rows in another order.
 
         >>> from likewise.active import Question, Reply
@@ -168,8 +309,8 @@ class Reply:
         """
         if question.key != self.question.key:
             raise SupervisionError(f"asked “{question.text}”, answered “{self.question.text}”.")
-        if self.answer not in _ODD_ONE:
-            return self.answer
+        if not isinstance(self.answer, Answer) or self.answer not in _ODD_ONE:
+            return self.answer  # it names rows, or goes by all of them
         odd = self.question.rows[_ODD_ONE[self.answer]]
         return _LEAVES_OUT[question.rows.index(odd)]
 

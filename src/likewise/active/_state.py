@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
+from likewise.active._groups import implied_links
 from likewise.active._questions import Question
 from likewise.supervision import Closure, Supervision
 
@@ -33,7 +34,8 @@ class State:
     supervision : Supervision
         The hints that were given and the answers so far, contradictions and all.
     closure : Closure
-        What follows from them: components and cannot edges, cannot-links that contradict must-links left out.
+        What follows from them and from the number of clusters: components and cannot edges, cannot-links
+        that contradict must-links left out.
     n_clusters : int or None
         How many clusters there are, None if that is not known.
     model : estimator or None
@@ -78,7 +80,12 @@ class State:
     def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> State:
         """Make a state from rows and hints; the closure is derived here."""
         hints = Supervision.none(len(X)) if supervision is None else supervision
-        return cls(X=X, supervision=hints, closure=closure_of(hints), **more)
+        return cls(
+            X=X,
+            supervision=hints,
+            closure=Knowledge.of(hints, more.get("n_clusters")).closure,
+            **more,
+        )
 
     @property
     def n_samples(self) -> int:
@@ -140,11 +147,10 @@ class State:
         """Tell whether a question may be put: nobody was asked it, and its answer does not follow."""
         if question.key in self.asked:
             return False
-        rows = question.rows
-        if question.kind == "pair":
-            return self.knows(*rows) == "unknown"
-        # Two known relations of three leave two answers open, but for two must-links, which make the third.
-        return any(self.knows(rows[a], rows[b]) == "unknown" for a, b in ((0, 1), (0, 2), (1, 2)))
+        # Of a triplet too: two known relations of three leave two answers open, but for two must-links.
+        first, second = np.triu_indices(len(question.rows), 1)
+        rows = np.array(question.rows)
+        return bool((self.relations(rows[first], rows[second]) == 0).any())
 
 
 def checked_rows(X: Any) -> npt.NDArray[Any]:
@@ -153,9 +159,35 @@ def checked_rows(X: Any) -> npt.NDArray[Any]:
     return checked
 
 
-def closure_of(hints: Supervision) -> Closure:
-    """Return what follows from links, triplets and labels; the must-links win over contradictions."""
-    return hints.only(*_LINKED_KINDS).to_links().closure(on_conflict="drop")
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What was said, and what follows from it.
+
+    Attributes
+    ----------
+    supervision : Supervision
+        What was said, contradictions and all.
+    implied : Supervision
+        Must-links that follow from it and the number of clusters.
+    said : Closure
+        What follows from what was said alone; the must-links win over contradictions.
+    closure : Closure
+        What follows from all of it.
+    """
+
+    supervision: Supervision
+    implied: Supervision
+    said: Closure
+    closure: Closure
+
+    @classmethod
+    def of(cls, hints: Supervision, n_clusters: int | None) -> Knowledge:
+        """Derive what follows from links, triplets and labels, in time linear in rows and hints."""
+        links = hints.only(*_LINKED_KINDS).to_links()
+        said = links.closure(on_conflict="drop")
+        implied = implied_links(said, n_clusters)
+        closure = (links | implied).closure(on_conflict="drop") if implied else said
+        return cls(hints, implied, said, closure)
 
 
 def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:

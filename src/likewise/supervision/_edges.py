@@ -19,10 +19,11 @@ class Edges:
     closure: Closure
 
     @cached_property
-    def _pairs(self) -> csr_array:
+    def _pairs(self) -> tuple[IntArray, IntArray]:
+        """Every edge from either end, those from the same component next to one another."""
         ends = np.concatenate([self.closure.cannot, self.closure.cannot[:, ::-1]])
-        shape = (self.closure.n_components, self.closure.n_components)
-        return csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
+        ends = ends[np.argsort(ends[:, 0], kind="stable")]
+        return ends[:, 0], ends[:, 1]
 
     @cached_property
     def _sets(self) -> csr_array:
@@ -40,10 +41,14 @@ class Edges:
 
     def of(self, components: IntArray) -> tuple[IntArray, IntArray]:
         """Return all that is apart from some components: where in `components` each is, and the others."""
-        near = self._pairs[components]
+        first, second = self._pairs
+        start = np.searchsorted(first, components, side="left")
+        counts = np.searchsorted(first, components, side="right") - start
+        at = np.repeat(np.arange(len(components)), counts)
+        other = second[np.arange(len(at)) + np.repeat(start - (np.cumsum(counts) - counts), counts)]
         if len(self.closure.cannot_groups):
-            near = near + self._sets[components] @ self._sets.T
-        found = near.tocoo()
-        at, other = found.row.astype(np.int64), found.col.astype(np.int64)
+            found = (self._sets[components] @ self._sets.T).tocoo()
+            at = np.concatenate([at, found.row.astype(np.int64)])
+            other = np.concatenate([other, found.col.astype(np.int64)])
         others = components[at] != other  # a set holds the component itself
         return at[others], other[others]

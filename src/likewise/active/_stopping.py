@@ -1,0 +1,191 @@
+"""When to stop asking: what the last answers changed, and how well answers are foretold by the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics.cluster import contingency_matrix
+
+from likewise.active._questions import Answer, Question, Reply
+from likewise.active._state import Knowledge, State
+
+if TYPE_CHECKING:
+    from likewise.active._interview import Interview
+
+_FOLDS = 5
+_FEWEST = 10  # with fewer answers an interval would span nearly everything
+_SETTLED = 0.01  # so few of the labels may change over the last answers
+_RIGHT = 0.8  # so many of the held-out answers should be foretold for sure: it takes 16, all of them right
+_Z = 1.959964  # 95 % of a normal distribution lie within
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How far an interview has come, and what the next question may bring.
+
+    Attributes
+    ----------
+    n_answers : int
+        How many answers count.
+    last : int
+        How many of them `changed` looks back on.
+    changed : float or None
+        The share of rows whose cluster changed over the last answers, clusters being matched so that as few
+        rows as possible did. None without answers or without a model.
+    question : Question or None
+        The next question.
+    gain : float or None
+        What the strategy expects of it: its score, if it has one. What the number means is the strategy's
+        own, so that only those of one strategy can be compared.
+    accuracy : float or None
+        How well answers are foretold: the answers are cut into five folds, and for each the model is fitted
+        to the others and to what was given beforehand. Of the pairs that an answer of the fold states and
+        the others do not imply, the share that the labels get right counts; `accuracy` is the mean over the
+        answers. None with fewer than 10 of them. A strategy asks what is in doubt, so that other rows are
+        mostly labelled better than this.
+    interval : tuple of (float, float) or None
+        Where that accuracy lies with 95 % confidence (Wilson 1927), answers being taken as independent.
+    n_held_out : int
+        How many answers it is the mean of: those that say something and are not implied.
+    worth_asking : bool
+        False if there is nothing to ask, if the last answers were all UNSURE, or if the labels have settled
+        and the answers bear them out: no more than 1 % changed over the last answers, and the interval lies
+        above 80 %.
+    advice : str
+        A sentence that says why.
+
+    Examples
+    --------
+    >>> from likewise.active import Interview, RandomPairs
+    >>> X = [[0.0], [0.1], [5.0], [5.1]]
+    >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs(), seed=7)
+    >>> interview.progress().advice
+    'There are fewer than 10 answers yet: go on.'
+    """
+
+    n_answers: int
+    last: int
+    changed: float | None
+    question: Question | None
+    gain: float | None
+    accuracy: float | None
+    interval: tuple[float, float] | None
+    n_held_out: int
+    worth_asking: bool
+    advice: str
+
+    def __str__(self) -> str:
+        return self.advice
+
+
+def outlook(interview: Interview, last: int) -> Outlook:
+    """Look back on the last answers and on those held out. Everything is derived from the answers."""
+    replies = interview.replies
+    question = interview.ask()
+    changed, right = None, np.empty(0)
+    if interview.model is not None and replies:
+        changed = _changed(_labels(interview, replies[:-last]), _labels(interview, replies))
+        right = _foretold(interview, replies)
+    enough = len(right) >= _FEWEST
+    accuracy = float(right.mean()) if enough else None
+    interval = None if accuracy is None else _interval(accuracy, len(right))
+    worth, advice = _advice(interview, question, changed, accuracy, interval, last)
+    return Outlook(
+        n_answers=len(replies),
+        last=min(last, len(replies)),
+        changed=changed,
+        question=question,
+        gain=None if question is None else question.score,
+        accuracy=accuracy,
+        interval=interval,
+        n_held_out=len(right),
+        worth_asking=worth,
+        advice=advice,
+    )
+
+
+def _advice(
+    interview: Interview,
+    question: Question | None,
+    changed: float | None,
+    accuracy: float | None,
+    interval: tuple[float, float] | None,
+    last: int,
+) -> tuple[bool, str]:
+    """Tell whether to go on, and why."""
+    replies = interview.replies
+    if question is None:
+        return False, "The budget is spent." if interview.left == 0 else "There is nothing left to ask."
+    if len(replies) < last:
+        return True, f"There are fewer than {last} answers yet: go on."
+    if all(reply.answer is Answer.UNSURE for reply in replies[-last:]):
+        return False, f"Of the last {last} answers all were UNSURE: more like them will change nothing."
+    if changed is None:
+        return True, "Without a model there are no labels to look at: go on as long as you like."
+    moved = f"{changed:.1%} of the labels changed over the last {last} answers"
+    if changed > _SETTLED:
+        return True, f"{moved}: go on."
+    if accuracy is None or interval is None:
+        return True, f"{moved}, but too few answers could be held out to check them: go on."
+    low, high = interval
+    foretold = f"{accuracy:.0%} ({low:.0%} to {high:.0%}) of the held-out answers are foretold"
+    if accuracy < _RIGHT:
+        return True, f"{moved}, but only {foretold}: go on, or try another model."
+    if low < _RIGHT:
+        return True, f"{moved} and {foretold}, which is not certain enough: go on."
+    return False, f"{moved} and {foretold}: more answers will change little."
+
+
+def _labels(interview: Interview, replies: Sequence[Reply]) -> npt.NDArray[Any]:
+    return interview._fits.labels(interview._known_by(replies))
+
+
+def _changed(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
+    """Return the share of rows in another cluster, clusters being matched as well as can be."""
+    table = contingency_matrix(before, after)
+    return 1.0 - float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(before)
+
+
+def _foretold(interview: Interview, replies: Sequence[Reply]) -> npt.NDArray[np.float64]:
+    """Return for each held-out answer the share of its pairs that the others and the model get right."""
+    if sum(bool(reply.piles) for reply in replies) < _FEWEST:
+        return np.empty(0)
+    found: list[float] = []
+    for fold in range(_FOLDS):
+        known = interview._known_by([r for at, r in enumerate(replies) if at % _FOLDS != fold])
+        labels = interview._fits.labels(known)
+        state = _state(interview, known)
+        for reply in replies[fold::_FOLDS]:
+            share = _share_right(reply, state, labels)
+            found += [] if share is None else [share]
+    return np.array(found)
+
+
+def _state(interview: Interview, known: Knowledge) -> State:
+    return State(X=interview.X, supervision=known.supervision, closure=known.closure)
+
+
+def _share_right(reply: Reply, state: State, labels: npt.NDArray[Any]) -> float | None:
+    """Return the share of the pairs of an answer that the labels get right; None if all are implied."""
+    pairs = [(i, j, True) for pile in reply.piles for i, j in combinations(pile, 2)]
+    pairs += [(i, j, False) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)]
+    if not pairs:
+        return None
+    i, j, together = (np.array(part) for part in zip(*pairs, strict=True))
+    open_ones = state.relations(i, j) == 0
+    right = (labels[i] == labels[j]) == together
+    return float(right[open_ones].mean()) if open_ones.any() else None
+
+
+def _interval(share: float, n: int) -> tuple[float, float]:
+    """Return Wilson's interval for a share of n."""
+    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    return max(middle - half, 0.0), min(middle + half, 1.0)

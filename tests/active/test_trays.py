@@ -1,0 +1,256 @@
+"""The odd one out, and trays sorted into piles: what they are, what they state, and what is refused."""
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise import Supervision
+from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reply
+from likewise.exceptions import FileFormatError, SupervisionError
+
+X = np.array([[0.0], [0.2], [0.4], [5.0], [5.2], [9.0], [9.2], [9.4]])
+Y = np.array([0, 0, 0, 1, 1, 2, 2, 2])
+
+
+def interview(**more):
+    return Interview(X, **{"n_clusters": 3, "strategy": RandomPairs(), "seed": 3} | more)
+
+
+# ---------------------------------------------------------------------- questions and answers
+
+
+def test_a_tray_is_known_by_its_rows_in_any_order():
+    tray = Question.piles([np.int64(7), 3, 5], score=0.5, why="Why not?")
+    assert (tray.kind, tray.rows, tray.score) == ("piles", (3, 5, 7), 0.5)
+    assert tray.key == Question.piles((5, 7, 3)).key != Question.odd([3, 5, 7]).key
+    assert tray.text == "Which of rows 3, 5 and 7 belong together? Sort them into piles."
+    assert Question.odd([4, 1, 7]).text == "Which of rows 1, 4 and 7 does not belong with the others?"
+    assert len(Question.piles(range(12)).rows) == 12
+
+
+def test_piles_have_one_form():
+    assert Piles([[7, 3], (np.int64(1),)]) == Piles(((1,), (3, 7)))
+    assert Piles([[7, 3], [1]]).groups == ((1,), (3, 7))
+    assert str(Piles([[7, 3], [1]])) == "1 | 3 7"
+    assert str(OddOne(np.int64(4))) == "ODD 4"
+    assert type(OddOne(np.int64(4)).row) is int
+
+
+def test_answers_are_brought_to_one_form():
+    odd, tray = Question.odd([0, 3, 4]), Question.piles([0, 1, 3])
+    assert odd.fitting(3) == odd.fitting(OddOne(3)) == odd.fitting(np.int64(3)) == OddOne(3)
+    assert [odd.fitting(word) for word in ("same", "NEITHER", "unsure")] == ["SAME", "NEITHER", "UNSURE"]
+    assert tray.fitting([[3], [1, 0]]) == tray.fitting(((0, 1), (3,))) == Piles([[0, 1], [3]])
+    assert tray.fitting("unsure") is Answer.UNSURE
+
+
+def test_piles_that_say_nothing_are_unsure():
+    tray = Question.piles([0, 1, 3])
+    assert tray.fitting([]) is tray.fitting([[3]]) is Answer.UNSURE
+    assert tray.fitting([[3], [1]]) == Piles([[1], [3]])
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Question.piles([4]), "a tray is 2 to 12 different rows"),
+        (lambda: Question.piles(range(13)), "a tray is 2 to 12 different rows"),
+        (lambda: Question.piles([4, 5, 4]), "a tray is 2 to 12 different rows"),
+        (lambda: Question.odd([4, 5]), "an odd one out is 3 to 12 different rows"),
+        (lambda: Question.odd(range(13)), "an odd one out is 3 to 12 different rows"),
+        (lambda: Question.odd([1, 2, 2]), "an odd one out is 3 to 12 different rows"),
+        (lambda: Question.piles([4, -1]), "by their numbers"),
+        (lambda: Question.piles([4, 1.5]), "by their numbers"),
+        (lambda: OddOne("3"), "by their numbers"),
+        (lambda: Piles([[0, 1], []]), "a pile is empty"),
+        (lambda: Piles([[0, 1], [1, 2]]), "row 1 is put down twice"),
+        (lambda: Piles([[0, 0]]), "row 0 is put down twice"),
+        (lambda: Piles([0, 1]), r"piles are lists of row numbers, such as \[\[0, 3\], \[1\]\]"),
+        (lambda: Piles(3), "piles are lists of row numbers"),
+        (lambda: Piles(["01"]), "by their numbers"),
+        (lambda: Question.piles([0, 1, 2]).fitting([[0, 1], [3]]), "row 3 was not asked about; .* 0, 1, 2"),
+        (lambda: Question.odd([0, 1, 2]).fitting(3), "row 3 was not asked about"),
+        (lambda: Question.odd([0, 1, 2]).fitting([[0, 1], [2]]), "is not an answer"),
+        (lambda: Question.odd([0, 1, 2]).fitting(True), "is not an answer"),
+        (lambda: Question.odd([0, 1, 2]).fitting("DIFFERENT"), "DIFFERENT does not answer an odd one out"),
+        (lambda: Question.piles([0, 1, 2]).fitting("SAME"), "SAME does not answer a tray; .*, or piles"),
+        (lambda: Question.piles([0, 1, 2]).fitting(OddOne(1)), "does not answer a tray"),
+        (lambda: Question.pair(0, 1).fitting(OddOne(1)), "does not answer a pair"),
+        (lambda: Question.triplet(0, 1, 2).fitting(Piles([[0, 1]])), "does not answer a triplet"),
+        (lambda: Question.pair(0, 1).fitting(1), "an answer is a word"),
+    ],
+)
+def test_what_is_no_tray_or_no_answer_to_one_is_refused(make, said):
+    with pytest.raises(SupervisionError, match=said):
+        make()
+
+
+def test_a_reply_names_rows_whatever_their_order():
+    reply = Reply(Question.piles([0, 1, 3]), [[1, 0], [3]])
+    assert reply.to(Question.piles([3, 1, 0])) == Piles([[0, 1], [3]])
+    assert Reply(Question.odd([0, 1, 3]), 1).to(Question.odd([3, 1, 0])) == OddOne(1)
+    with pytest.raises(SupervisionError, match=r"asked .* answered"):
+        reply.to(Question.odd([0, 1, 3]))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "piles"),
+    [
+        (Question.pair(0, 4), "SAME", ((0, 4),)),
+        (Question.pair(0, 4), "DIFFERENT", ((0,), (4,))),
+        (Question.pair(0, 4), "UNSURE", ()),
+        (Question.triplet(4, 1, 0), "AC", ((0, 4), (1,))),
+        (Question.triplet(4, 1, 0), "NEITHER", ()),
+        (Question.odd([4, 1, 0, 6]), 4, ((0, 1, 6), (4,))),
+        (Question.odd([4, 1, 0]), "SAME", ((0, 1, 4),)),
+        (Question.odd([4, 1, 0, 2]), "NEITHER", ()),
+        (Question.piles([4, 1, 0]), [[4, 0]], ((0, 4),)),
+    ],
+)
+def test_every_answer_can_be_read_as_piles(question, answer, piles):
+    assert Reply(question, answer).piles == piles
+
+
+# ---------------------------------------------------------------------- what they state
+
+
+def test_the_odd_one_is_apart_from_the_others_which_belong_together():
+    asking = interview()
+    asking.tell(Question.odd([0, 1, 2, 3]), OddOne(3))
+    cannot = [(0, 3), (1, 3), (2, 3)]
+    assert asking.supervision == Supervision.from_links(8, must_groups=[[0, 1, 2]], cannot=cannot)
+    assert asking.n_asked == 1
+    asking.tell(Question.odd([5, 6, 7]), "SAME")
+    assert asking.supervision.closure().components()[1].tolist() == [5, 6, 7]
+
+
+def test_no_single_odd_one_says_what_a_triplet_can_hold_and_no_link():
+    asking = interview()
+    asking.tell(Question.odd([0, 3, 5, 6]), "NEITHER")
+    asking.tell(Question.odd([1, 3, 5, 6]), "UNSURE")
+    assert asking.supervision == Supervision.none(8)
+    asking.tell(Question.odd([0, 3, 5]), "NEITHER")
+    assert asking.supervision == Supervision.from_triplets(8, [(0, 3, 5)], "NEITHER")
+    assert asking.n_asked == 3
+
+
+def test_piles_state_must_links_within_and_cannot_links_across():
+    asking = interview()
+    asking.tell(Question.piles([0, 1, 2, 3, 4, 5, 6]), [[0, 1, 2], [3, 4], [5]], annotator="Ann", seconds=9)
+    wanted = Supervision.from_links(
+        8,
+        must=[(3, 4)],
+        must_groups=[[0, 1, 2]],
+        cannot=[(i, j) for i, j in combinations(range(6), 2) if Y[i] != Y[j]],
+    )
+    assert asking.supervision == wanted
+    state = asking.state()
+    assert (state.knows(0, 2), state.knows(4, 5), state.knows(5, 6)) == ("must", "cannot", "unknown")
+    assert (asking.n_asked, asking.replies[0].annotator) == (1, "Ann")
+    assert asking.labels_[0] == asking.labels_[2] != asking.labels_[3] != asking.labels_[5]
+
+
+def test_a_tray_can_be_asked_while_two_of_its_rows_are_not_known():
+    asking = interview()
+    asking.tell(Question.piles([0, 1, 3]), [[0, 1], [3]])
+    state = asking.state()
+    assert not state.can_ask(Question.piles([0, 1, 3]))
+    assert not state.can_ask(Question.odd([0, 1, 3]))
+    assert not state.can_ask(Question.piles([0, 3]))
+    assert state.can_ask(Question.piles([0, 1, 3, 4]))
+    assert state.can_ask(Question.odd([0, 1, 4]))
+    asking.tell(Question.piles([4, 5, 6]), "UNSURE")
+    assert not asking.state().can_ask(Question.piles([6, 5, 4]))
+    assert asking.state().can_ask(Question.piles([4, 5]))
+
+
+def test_contradictions_show_the_trays_that_state_them():
+    asking = interview()
+    asking.tell(Question.piles([0, 1, 3, 4]), [[0, 1], [3, 4]])
+    asking.tell(Question.odd([1, 2, 7]), 7)
+    asking.tell(Question.piles([0, 2, 5]), [[0], [2], [5]])
+    asking.tell(Question.piles([0, 2, 6]), "UNSURE")
+    (found,) = asking.contradictions
+    assert (found.rows, found.chain) == ((0, 2), (0, 1, 2))
+    assert [reply.question.rows for reply in found.replies] == [(0, 1, 3, 4), (1, 2, 7), (0, 2, 5)]
+    assert len(asking.labels_) == 8  # fitted all the same
+    assert asking.undo(Question.odd([7, 2, 1])).reply.answer == OddOne(7)
+    assert asking.contradictions == ()
+
+
+def test_an_answer_about_another_part_of_the_tray_is_no_part_of_a_contradiction():
+    asking = interview()
+    asking.tell(Question.piles([0, 1, 2]), [[0, 1]])
+    asking.tell(Question.piles([0, 1, 3]), [[0, 3]])  # says nothing of row 1
+    asking.tell(Question.pair(0, 1), "DIFFERENT")
+    assert [reply.question.rows for reply in asking.contradictions[0].replies] == [(0, 1, 2), (0, 1)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=12), st.integers(0, 2))
+def test_a_sorted_tray_says_as_much_as_all_of_its_pairs(classes, aside):
+    n = len(classes)
+    rows = list(range(max(n - aside, 2)))
+    tray, pairs = (Interview(np.zeros((n, 1)), strategy=RandomPairs()) for _ in range(2))
+    groups = [[row for row in rows if classes[row] == c] for c in set(classes[: len(rows)])]
+    tray.tell(Question.piles(range(n)), groups)
+    for i, j in combinations(rows, 2):
+        pairs.tell(Question.pair(i, j), "SAME" if classes[i] == classes[j] else "DIFFERENT")
+    every = np.arange(n)
+    known = tray.state().relations(every[:, None], every[None, :])
+    assert (known == pairs.state().relations(every[:, None], every[None, :])).all()
+    said = tray.supervision
+    assert len(said.must) + len(said.cannot) + len(said.must_groups.members) <= 66
+
+
+# ---------------------------------------------------------------------- files
+
+
+def test_what_was_said_of_trays_is_saved_and_comes_back(tmp_path):
+    asking = interview()
+    asking.tell(Question.odd([0, 1, 3], why="Near."), 3, annotator="Ann")
+    asking.tell(Question.odd([5, 6, 7]), "SAME")
+    asking.tell(Question.piles([0, 4, 5, 7]), [[7, 5], [4]])
+    asking.skip(Question.piles([1, 2]))
+    asking.tell(Question.piles([1, 2, 4]), "UNSURE")
+    asking.save(tmp_path / "i.json")
+    history = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))["history"]
+    assert [entry.get("answer") for entry in history] == [
+        {"odd": 3},
+        "SAME",
+        {"piles": [[4], [5, 7]]},
+        None,
+        "UNSURE",
+    ]
+    loaded = Interview.load(tmp_path / "i.json", X)
+    assert loaded.history == asking.history
+    assert loaded.ask() == asking.ask()
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 9]]}}, "row 9 was not asked about"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 1], []]}}, "a pile is empty"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": 4}}, "an answer is a word, an odd"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [0, 1]}}, "wanted a list of rows"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"heaps": [[0, 1]]}}, "an answer is a word, an odd"),
+        ({"kind": "piles", "rows": [0, 1, 1], "answer": "UNSURE"}, "different rows"),
+        ({"kind": "piles", "rows": list(range(13)), "answer": "UNSURE"}, "2 to 12"),
+        ({"kind": "odd", "rows": [0, 1, 3], "answer": {"odd": "x"}}, "by their numbers"),
+        ({"kind": "odd", "rows": [0, 1, 3], "answer": 3}, "an answer is a word"),
+        ({"kind": "heap", "rows": [0, 1, 3], "answer": "UNSURE"}, "kind must be one of"),
+    ],
+)
+def test_a_spoilt_tray_in_a_file_is_refused(tmp_path, entry, said):
+    path = tmp_path / "i.json"
+    interview().save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["history"] = [{"event": "answer"} | entry]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(FileFormatError, match=f"event 0 of the history.*{said}"):
+        Interview.load(path, X)
