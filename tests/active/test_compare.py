@@ -339,7 +339,7 @@ def test_lies_fail_nothing(rate):
     ("more", "error", "said"),
     [
         ({"strategies": "rndom"}, ValueError, "no strategy 'rndom'; did you mean 'random'"),
-        ({"strategies": "xyz"}, ValueError, "no strategy 'xyz'; there are default, random"),
+        ({"strategies": "xyz"}, ValueError, "no strategy 'xyz'; there are default, regions, tray, random"),
         ({"strategies": []}, ValueError, "no strategy to compare"),
         ({"strategies": 3}, TypeError, "must be a dict or a list"),
         ({"strategies": [3]}, TypeError, "strategy must be one such as"),

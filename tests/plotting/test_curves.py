@@ -8,8 +8,7 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from likewise.active import Trace
-from likewise.active import Comparison
+from likewise.active import Comparison, Trace
 from likewise.plotting import CurveDisplay
 from likewise.plotting._curves import COLOURS, QUIET, apart
 

@@ -42,11 +42,10 @@ class Interview:
     X : array-like of shape (n_samples, n_features)
         The rows.
     model : estimator, optional
-        A clusterer that honours links, unfitted. By default, which may still change,
-        ``MPCKMeans(n_clusters)``.
+        A clusterer that honours links, unfitted. By default ``PropagationClustering(n_clusters)``.
     strategy : Strategy, optional
-        What chooses the questions. By default, which may still change, ``NodeUncertainty("local")``; without
-        a model ``FarthestFirst()``.
+        What chooses the questions. By default ``UncertainRegions()`` with the default model,
+        ``NodeUncertainty("local")`` with another, and ``FarthestFirst()`` without one.
     n_clusters : int, optional
         How many clusters there are. By default what the model says, or not known.
     supervision : Supervision, optional

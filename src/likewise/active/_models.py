@@ -75,12 +75,14 @@ def fitted(
     n_clusters: int | None,
     seed: int,
     before: Any = None,
+    more: bool = False,
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
     Contradictions are left out, the must-links winning. A model that does not honour triplets is given the
     links that they imply. Random states that were left open come from the seed. A model that can `take_over`
-    what it found before it looked at hints is shown the one fitted `before`, if any.
+    what it found before it looked at hints is shown the one fitted `before`, if any. If there may be `more`
+    clusters than that, a model that can open some itself is told so.
     """
     copy = clone(model)
     if before is not None and hasattr(copy, "take_over"):
@@ -92,6 +94,8 @@ def fitted(
         if value is None and name.rpartition("__")[2] == "random_state"
     ]
     copy.set_params(**dict.fromkeys(open_states, seed % 2**32))
+    if more and "fixed_number" in parameters:
+        copy.set_params(fixed_number=False)
     if n_clusters is not None and "n_clusters" in parameters:
         copy.set_params(n_clusters=n_clusters)
     honours = getattr(_clusterer(copy), "_honours", hints.kinds)
@@ -153,7 +157,7 @@ class Fits:
         if self.discover:
             k = min(max(k or 2, demanded(known.closure)), len(self.X))
         before = self._last[0][1] if self._last else None
-        return fitted(self.model, self.X, hints, k, self.seed, before)
+        return fitted(self.model, self.X, hints, k, self.seed, before, self.discover)
 
 
 def demanded(closure: Closure) -> int:

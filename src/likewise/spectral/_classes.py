@@ -97,8 +97,11 @@ class Passed:
         return np.asarray(self.shares @ np.eye(n_clusters)[self.cluster_of_class])
 
 
-def pass_classes(ready: Ready, closure: Closure, n_clusters: int) -> Passed:
-    """Find the classes, place what can be placed, and pass the classes along the graph."""
+def pass_classes(ready: Ready, closure: Closure, n_clusters: int | None) -> Passed:
+    """Find the classes, place what can be placed, and pass the classes along the graph.
+
+    `n_clusters` is None if their number is not known: then every class is a cluster.
+    """
     builder = _Builder(ready, closure, n_clusters)
     shares, unreached = builder.opened()
     guessed = builder.guesses(shares)
@@ -110,7 +113,7 @@ def pass_classes(ready: Ready, closure: Closure, n_clusters: int) -> Passed:
     alike[builder.known_apart()] = -1.0
     np.fill_diagonal(alike, -1.0)
     sizes = np.bincount(shares.argmax(axis=1), minlength=len(heads)) + 1.0
-    clusters, n_forced = _merged(alike, sizes, n_clusters)
+    clusters, n_forced = _merged(alike, sizes, n_clusters or len(sizes))
     return Passed(
         shares=shares,
         unreached=unreached,
@@ -126,7 +129,7 @@ def pass_classes(ready: Ready, closure: Closure, n_clusters: int) -> Passed:
 class _Builder:
     """Keeps the components that head a class, and the others that links name."""
 
-    def __init__(self, ready: Ready, closure: Closure, n_clusters: int) -> None:
+    def __init__(self, ready: Ready, closure: Closure, n_clusters: int | None) -> None:
         self.ready, self.closure, self.n_clusters = ready, closure, n_clusters
         self.edges = Edges(closure)
         component = closure.component
@@ -173,6 +176,8 @@ class _Builder:
 
     def complete(self) -> bool:
         """Tell whether as many classes as there are clusters are all known to be apart."""
+        if self.n_clusters is None:
+            return False
         apart = self.known_apart()
         return len(apart) >= self.n_clusters and int(apart.sum()) == len(apart) * (len(apart) - 1)
 

@@ -52,6 +52,9 @@ class PropagationClustering(HintedClusterer):
     ----------
     n_clusters : int, default=8
         The number of clusters K.
+    fixed_number : bool, default=True
+        Whether there are exactly K clusters. If not, K is where it begins, links may open more, and classes
+        share a cluster only where must-links say so.
     n_neighbors : int, default=10
         How many neighbours of each row the graph has.
     restart : float, default=0.03
@@ -104,6 +107,7 @@ class PropagationClustering(HintedClusterer):
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
     _rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
+        "fixed_number": choice(True, False),
         "n_neighbors": integer(1),
         "restart": Rule("a number above 0 and below 1", lambda v: real(0, strict=True).holds(v) and v < 1),
         "neighbor_search": choice("auto", "exact", "approximate"),
@@ -114,6 +118,7 @@ class PropagationClustering(HintedClusterer):
         self,
         n_clusters: int = 8,
         *,
+        fixed_number: bool = True,
         n_neighbors: int = 10,
         restart: float = 0.03,
         neighbor_search: str = "auto",
@@ -121,6 +126,7 @@ class PropagationClustering(HintedClusterer):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.fixed_number = fixed_number
         self.n_neighbors = n_neighbors
         self.restart = restart
         self.neighbor_search = neighbor_search
@@ -148,7 +154,7 @@ class PropagationClustering(HintedClusterer):
             self._graph, self._ready = taken[2:]
         self._rows = X
         self._warn_few_clusters(self._ready.first, self.n_clusters, "Too many rows are alike.")
-        self.passed_ = pass_classes(self._ready, closure, self.n_clusters)
+        self.passed_ = pass_classes(self._ready, closure, self.n_clusters if self.fixed_number else None)
         self.shares_ = self.passed_.cluster_shares
         self.labels_ = self.shares_.argmax(axis=1)
         self.violations_ = link_satisfaction(self.labels_, hints)

@@ -33,7 +33,7 @@ class UncertainRegions:
     likeliest class that it is not told apart from.
 
     Classes are compared first where that is cheap (up to `compare` clusters), and always while there are more
-    of them than clusters: those that overlap most.
+    of them than clusters, or the number of clusters is not known: those that overlap most.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class UncertainRegions:
 
     def _questions(self, asker: _Asker) -> Iterator[Question]:
         wanted = asker.state.n_clusters
-        if asker.n_distinct > (wanted or asker.n_distinct) or asker.n_distinct <= self.compare:
+        if wanted is None or asker.n_distinct > wanted or asker.n_distinct <= self.compare:
             yield from asker.between_classes()
         scores = asker.scores(self.steps)
         again: list[int] = []
@@ -231,7 +231,7 @@ class _Asker:
         """Yield what can still be asked of rows and classes, those asked in vain before included."""
         for row in rows:
             for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
-                for other in self.members[c].tolist():
+                for other in self.members[c][self.members[c] != row].tolist():
                     question = Question.pair(row, other, why=f"Row {row} has no cluster yet.")
                     if self.state.can_ask(question):
                         yield question
