@@ -403,7 +403,7 @@ def test_one_document_for_scripts(run, files):
     assert document["said"] == {"same": 1, "different": 1}
     assert [row["id"] for row in document["labels"]] == NAMES
     assert document["wrote"] == ["data.ask.json", "h.csv"]
-    assert " cluster data.csv -k 2 --hints h.csv --id name" in document["next"]
+    assert " cluster data.csv -k 2 --hints h.csv --method propagation --id name" in document["next"]
     document = json.loads(run(*ASK, "--json", "--labels", "l.csv", input="").stdout)
     assert document["labels"] is None
 

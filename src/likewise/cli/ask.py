@@ -257,8 +257,9 @@ def _next_command(interview: Interview, asked: dict[str, Any], labels: Any) -> s
     """Return the command that clusters by the answers, if they were written as hints."""
     if asked["hints"] is None or not interview.supervision:
         return None
-    k = interview.n_clusters if labels is None else int(labels.max()) + 1
+    k = interview.n_clusters if labels is None or not interview.discover else int(labels.max()) + 1
     words = [own_name(), "cluster", asked["data"], "-k", str(k), "--hints", asked["hints"]]
+    words += ["--method", "propagation"] if interview.model_is_default else []  # the clusters seen here
     words += ["--as-links"] if "triplets" in interview.supervision.kinds else []
     words += same_table(asked)
     words += ["--seed", str(asked["seed"])] if asked["seed"] else []

@@ -74,6 +74,8 @@ class Passed:
         The cluster that each class is part of.
     n_forced : int
         How many classes that are known to be apart had to share a cluster.
+    n_passes : int
+        How many times classes were passed along the graph.
     """
 
     shares: np.ndarray
@@ -83,6 +85,7 @@ class Passed:
     alike: np.ndarray
     cluster_of_class: np.ndarray
     n_forced: int
+    n_passes: int
     smoother: Smoother
 
     @property
@@ -122,6 +125,7 @@ def pass_classes(ready: Ready, closure: Closure, n_clusters: int | None) -> Pass
         alike=alike,
         cluster_of_class=clusters,
         n_forced=n_forced,
+        n_passes=builder.n_passes,
         smoother=ready.smoother,
     )
 
@@ -139,6 +143,7 @@ class _Builder:
         found = component[ready.medoids]
         self.heads = found[np.sort(np.unique(found, return_index=True)[1])]
         self.linked_rows = np.flatnonzero(self.touched[component])
+        self.n_passes = 0
 
     def class_of_component(self) -> np.ndarray:
         """Return the class that each component heads, -1 for the others."""
@@ -190,6 +195,7 @@ class _Builder:
 
     def passed(self, guessed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Pass the classes from the rows that have one along the graph."""
+        self.n_passes += 1
         ready, component = self.ready, self.closure.component
         place = self.class_of_component()
         if guessed is not None:

@@ -76,6 +76,8 @@ class PropagationClustering(HintedClusterer):
         The classes behind the clusters; strategies of :mod:`likewise.active` look at it.
     violations_ : likewise.evaluation.Satisfaction
         Which links the labels break.
+    n_iter_ : int
+        How many times classes were passed along the graph: once, and again for every class that was opened.
     n_features_in_ : int
         The number of columns of X.
 
@@ -155,6 +157,7 @@ class PropagationClustering(HintedClusterer):
         self._rows = X
         self._warn_few_clusters(self._ready.first, self.n_clusters, "Too many rows are alike.")
         self.passed_ = pass_classes(self._ready, closure, self.n_clusters if self.fixed_number else None)
+        self.n_iter_ = self.passed_.n_passes
         self.shares_ = self.passed_.cluster_shares
         self.labels_ = self.shares_.argmax(axis=1)
         self.violations_ = link_satisfaction(self.labels_, hints)

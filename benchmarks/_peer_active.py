@@ -1,0 +1,269 @@
+"""Puts the questions of another package to known labels. Runs in the peer's own environment and process.
+
+Imports nothing of ours. Reads a .npz with X, y and k, and a JSON object from the command line; prints one
+JSON object: after how many answers which ARI was reached with each clusterer, and CPU seconds.
+
+Every call of the oracle counts as an answer. The strategies ask in one go, so what they know after each
+number of answers is read from the caller's own variables when the next question comes, which is what a run
+with that budget would have returned. A fit gets these links reduced to some with the same closure: in the
+form in which the peers hand them over, fits take a time that grows with the fourth power of the answers.
+"""
+
+import json
+import signal
+import sys
+import time
+import warnings
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+# Fits for the score are made in this order while there is time, so that few fits already give the curve.
+FIRST = (0, 60, 200, 1000, 20, 500, 100, 10, 40, 300, 700, 5, 150, 30, 80, 400, 50, 2, 1)
+
+
+class Stopped(BaseException):
+    """The time is over; not an Exception, so that nobody on the way catches it."""
+
+
+def limit(seconds):
+    """Raise Stopped after so many CPU seconds; 0 takes it back."""
+
+    def stop(*_):
+        raise Stopped
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+class Oracle:
+    """Answers from labels, under the names that each of the peers calls; keeps what is known at each mark."""
+
+    def __init__(self, y, marks, know, over):
+        self.y, self.marks, self.know, self.over = y, set(marks), know, over
+        self.budget = self.max_queries_cnt = max(marks)
+        self.queries = self.queries_cnt = 0
+        self.started = time.process_time()
+        self.pairs, self.caller = [], None
+        self.known, self.seconds = {}, {}
+
+    def mark(self, caller):
+        if self.queries in self.marks and self.queries not in self.known:
+            self.known[self.queries] = self.know(self, caller)
+
+    def query(self, i, j):
+        self.seconds[self.queries + 1] = time.process_time() - self.started
+        self.caller = sys._getframe(1)
+        self.mark(self.caller)
+        if self.queries == self.budget:
+            raise self.over
+        self.queries += 1
+        self.queries_cnt = self.queries
+        same = bool(self.y[i] == self.y[j])
+        self.pairs.append((int(i), int(j), same))
+        return same
+
+
+def reduced(must, cannot):
+    """Return fewer links with the same closure: a star for each component, a link for each pair of them."""
+    parent = {}
+
+    def top(i):
+        while parent.setdefault(i, i) != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for i, j in must:
+        a, b = top(i), top(j)
+        parent[max(a, b)] = min(a, b)
+    stars = [(top(i), i) for i in sorted(parent) if top(i) != i]
+    between = {(min(a, b), max(a, b)) for a, b in ((top(i), top(j)) for i, j in cannot)}
+    return stars, sorted(between)
+
+
+def by_answers(oracle, _):
+    return (
+        [(i, j) for i, j, same in oracle.pairs if same],
+        [(i, j) for i, j, same in oracle.pairs if not same],
+    )
+
+
+def by_groups(_, caller):
+    """The neighbourhoods that Explore & Consolidate and MinMax hold while they ask."""
+    here = caller.f_locals
+    groups = here["neighborhoods"] if "neighborhoods" in here else here["self"].neighborhoods
+    must = [(group[0], i) for group in groups for i in group[1:]]
+    cannot = [(a[0], b[0]) for n, a in enumerate(groups) for b in groups[:n]]
+    return must, cannot
+
+
+def by_labels(_, caller):
+    """The last clusters of a strategy that fits before each question."""
+    me = caller.f_locals["self"]
+    return np.array(me.clusterer.labels_ if hasattr(me, "clusterer") else me.partition)
+
+
+def by_lists(_, caller):
+    return list(caller.f_locals["ml"]), list(caller.f_locals["cl"])
+
+
+def clusterers():
+    from active_semi_clustering.semi_supervised.pairwise_constraints import COPKMeans, MPCKMeans, PCKMeans
+
+    def lean(cls):
+        class Lean(cls):
+            def fit(self, X, y=None, ml=(), cl=()):
+                ml, cl = reduced(ml, cl)
+                return super().fit(X, ml=ml, cl=cl)
+
+        return Lean
+
+    return {"PCK": lean(PCKMeans), "MPCK": lean(MPCKMeans), "COP": lean(COPKMeans)}
+
+
+def asker(peer, strategy, X, k, clusterer):
+    """Return a function that asks an oracle, how to read what is known, and the error that ends it."""
+    if peer == "a-s-s-c":
+        from active_semi_clustering.active.pairwise_constraints import NPU, ExploreConsolidate, MinMax
+        from active_semi_clustering.active.pairwise_constraints.example_oracle import MaximumQueriesExceeded
+        from active_semi_clustering.active.pairwise_constraints.random import Random
+
+        made, know = {
+            "random": lambda: (Random(n_clusters=k), by_answers),
+            "E&C": lambda: (ExploreConsolidate(n_clusters=k), by_groups),
+            "MinMax": lambda: (MinMax(n_clusters=k), by_groups),
+            "NPU": lambda: (NPU(clusterer=clusterer(n_clusters=k)), by_labels),
+        }[strategy]()
+        return lambda oracle: made.fit(X, oracle=oracle), know, MaximumQueriesExceeded
+    from skquery.exceptions import EmptyBudgetError
+    from skquery.pairwise import AIPC, FFQS, NPU, SASC, MinMax, RandomMLCL
+
+    made, know = {
+        "random": lambda: (RandomMLCL(), by_answers),
+        "FFQS": lambda: (FFQS(), by_groups),
+        "MinMax": lambda: (MinMax(), by_groups),
+        "NPU": lambda: (NPU(cc_alg=clusterer(n_clusters=k)), by_labels),
+        "AIPC": lambda: (AIPC(), by_lists),
+        "SASC": lambda: (SASC(), by_lists),
+    }[strategy]()
+    return lambda oracle: made.fit(X, oracle, n_clusters=k), know, EmptyBudgetError
+
+
+def fitted(make, X, k, links, seconds):
+    """Return labels and CPU seconds, or a word why there are none. Empty clusters are tried again."""
+    started = time.process_time()
+    limit(seconds)
+    try:
+        while True:
+            try:
+                labels = make(n_clusters=k).fit(X, ml=links[0], cl=links[1]).labels_
+                return labels, time.process_time() - started, ""
+            except Exception as error:  # whatever the peer raises is its result
+                if type(error).__name__ != "EmptyClustersException":
+                    return None, time.process_time() - started, type(error).__name__
+    except Stopped:
+        return None, time.process_time() - started, f"a fit takes over {seconds} s"
+    finally:
+        limit(0)
+
+
+def links_and_clusters(task, X, y, k):
+    makers = clusterers()
+    names, looks = task["clusterers"], task["strategy"] == "NPU"
+    ask, know, over = asker(task["peer"], task["strategy"], X, k, makers[names[0]])
+    oracle = Oracle(y, task["answers"], know, over)
+    if task["strategy"] == "AIPC":
+        oracle.budget = min(oracle.budget, len(y) - 1)  # it looks up a row of that number
+    note = ""
+    limit(task["ask_seconds"])
+    try:
+        ask(oracle)
+    except Stopped:
+        note = f"asking stopped after {task['ask_seconds']} s"
+    except Exception as error:
+        note = f"{type(error).__name__} while asking"
+    finally:
+        limit(0)
+    if oracle.caller is not None:  # what it knew when it ended before its budget was used up
+        oracle.marks.add(oracle.queries)
+        oracle.mark(oracle.caller)
+    out = {"asked": oracle.queries, "note": note, "ask_seconds": oracle.seconds, "curves": {}, "notes": {}}
+    for name in names:
+        curve, seconds, why, spent = {}, {}, "", 0.0
+        for mark in sorted(oracle.known, key=lambda a: FIRST.index(a) if a in FIRST else 3):
+            if looks:
+                curve[mark] = adjusted_rand_score(y, oracle.known[mark])
+            elif spent < task["fit_seconds"] or mark in (*FIRST[:4], oracle.queries):
+                labels, cpu, word = fitted(makers[name], X, k, oracle.known[mark], task["one_fit"])
+                spent, seconds[mark], why = spent + cpu, cpu, why or word
+                if labels is not None:
+                    curve[mark] = adjusted_rand_score(y, labels)
+                if cpu >= task["one_fit"]:
+                    break
+        out["curves"][name] = sorted((a, round(float(score), 4)) for a, score in curve.items())
+        out["notes"][name] = "; ".join(filter(None, (note, why)))
+        out.setdefault("fit_seconds", {})[name] = seconds
+    return out
+
+
+def cobras(task, X, y):
+    """COBRAS clusters as it asks; it is not told how many clusters there are."""
+    from cobras_ts.cobras_kmeans import COBRAS_kmeans
+
+    class Querier:
+        """cobras-ts imports its own queriers together with those for notebooks and web pages."""
+
+        def __init__(self):
+            self.started, self.seconds = time.process_time(), []
+
+        def query_points(self, i, j):
+            spent = time.process_time() - self.started
+            if spent > task["ask_seconds"]:
+                raise Stopped
+            self.seconds.append(spent)
+            return bool(y[i] == y[j])
+
+        def update_clustering(self, _):
+            pass
+
+        def continue_cluster_process(self):
+            return True
+
+    querier = Querier()
+    model = COBRAS_kmeans(X, querier, max(task["answers"]))
+    note = ""
+    try:
+        model.cluster()
+    except Stopped:
+        note = f"stopped after {task['ask_seconds']} s"
+    labels = [labels for labels, _, _ in model.intermediate_results]
+    labels = [np.zeros(len(y)), *labels]
+    scores = [adjusted_rand_score(y, labels[min(a, len(labels) - 1)]) for a in task["answers"]]
+    return {
+        "asked": len(labels) - 1,
+        "note": note,
+        "ask_seconds": {n + 1: seconds for n, seconds in enumerate(querier.seconds)},
+        "curves": {"": [(a, round(float(s), 4)) for a, s in zip(task["answers"], scores, strict=True)]},
+        "notes": {"": note},
+        "fit_seconds": {"": {}},
+    }
+
+
+def main():
+    warnings.simplefilter("ignore")
+    task = json.loads(sys.argv[2])
+    data = np.load(sys.argv[1])
+    X, y, k = data["X"], data["y"], int(data["k"])
+    sys.setrecursionlimit(10**5)
+    np.random.seed(task["seed"])  # noqa: NPY002  (the peers draw from the global generator)
+    started = time.process_time()
+    out = cobras(task, X, y) if task["peer"] == "COBRAS" else links_and_clusters(task, X, y, k)
+    marks = {*task["answers"], out["asked"]}
+    out["ask_seconds"] = {a: seconds for a, seconds in out["ask_seconds"].items() if a in marks}
+    out["cpu"] = time.process_time() - started
+    print(json.dumps(out))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+"""Asking, ours and others': the area under the curve of ARI against answers, and seconds per question.
+
+Run ``python benchmarks/active.py``; ``--only quality`` or ``speed`` for a part, ``--sets iris`` for one set.
+The peers are scikit-query 0.4.2 (which only asks; its users cluster with active-semi-supervised-clustering),
+active-semi-supervised-clustering 0.0.1 ("a-s-s-c") and COBRAS (cobras-ts 0.1.3, which needs a NumPy below
+1.24). Each has an environment of its own that the first run makes, and its runs are kept in
+results/active_peers.json, so that a second run takes them from there; ``--again`` repeats them.
+
+All are given the same rows, and every answer counts. Before COBRAS has its first clusters it has one, ARI 0.
+A peer that has used up its CPU seconds keeps the clusters that it had. A fit for the score is no part of
+asking: there is a limit for one fit and one for all fits of a run, and the curve is a line between those.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+import time
+import venv
+import warnings
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from sklearn.datasets import make_blobs
+from sklearn.preprocessing import StandardScaler
+
+from _active_tables import OURS, areas, in_time, plot, quality_table, sets_table, speed_table
+from likewise import MPCKMeans
+from likewise.active import (
+    FarthestFirst,
+    Interview,
+    MinMax,
+    NodeUncertainty,
+    NormalizedPointUncertainty,
+    simulate,
+)
+from likewise.datasets import load
+from likewise.exceptions import DatasetNotFoundError
+from likewise.oracles import LabelOracle
+
+HERE = Path(__file__).parent
+ANSWERS = (0, 1, 2, 5, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 700, 1000)
+SETS = (
+    "iris", "wine", "fertility", "protein", "sonar", "ionosphere", "ecoli", "cho", "wdbc", "balance_scale",
+    "wisconsin", "letter_carroll", "transfusion", "pima", "vowel", "coil20", "letters_ij", "semeion",
+    "msrcv2", "digits", "mfeat", "letters_ijl", "segment", "letters_ijlt", "digits389", "hja_birdsong",
+    "pendigits", "letter",
+)  # fmt: skip
+STANDARDISED = {"wine", "pima", "transfusion", "mfeat", "wdbc", "segment", "hja_birdsong"}  # units differ
+SPEED_SETS = ("iris", "digits", "blobs")
+SLOW, SLOW_ROWS = ("MPCK", "COP"), 400  # of a-s-s-c; a fit takes 12 s at 700 rows, 100 s at 1,800
+PAIRS_ROWS = 5000  # beyond it a-s-s-c and scikit-query, which keep all pairs of rows, are not run
+console = Console(stderr=True)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Where a peer lives, what is installed there, and which strategies it has with which clusterers."""
+
+    folder: str
+    installs: tuple[tuple[str, ...], ...]
+    strategies: dict[str, tuple[str, ...]]
+
+
+PEERS = {
+    "COBRAS": Peer(
+        ".venv-cobras",
+        # cobras-ts wants libraries for time series that COBRAS on rows does not use.
+        (("numpy<1.24", "scipy<1.11", "scikit-learn<1.3"), ("--no-deps", "cobras-ts==0.1.3")),
+        {"": ("",)},
+    ),
+    "a-s-s-c": Peer(
+        ".peer",
+        (("active-semi-supervised-clustering==0.0.1",),),
+        {
+            "random": ("PCK", "MPCK", "COP"),
+            "E&C": ("PCK", "MPCK"),
+            "MinMax": ("PCK", "MPCK"),
+            "NPU": ("PCK",),
+            "NPU+MPCK": ("MPCK",),
+        },
+    ),
+    "scikit-query": Peer(
+        ".venv-scikit-query",
+        (("scikit-query==0.4.2",),),
+        dict.fromkeys(("random", "FFQS", "MinMax", "NPU", "AIPC", "SASC"), ("PCK",)),
+    ),
+}
+
+
+def ours(X, k, seed):
+    """The default, and the strategies that the peers have too."""
+    model = MPCKMeans(k, metric="diagonal")
+    return {
+        OURS: lambda: Interview(X, n_clusters=k, seed=seed),
+        "likewise, FarthestFirst + MPCK": lambda: Interview(
+            X, model=model, strategy=FarthestFirst(), seed=seed
+        ),
+        "likewise, MinMax + MPCK": lambda: Interview(X, model=model, strategy=MinMax(), seed=seed),
+        "likewise, NPU + MPCK": lambda: Interview(
+            X, model=model, strategy=NormalizedPointUncertainty(), seed=seed
+        ),
+        "likewise, node-local + MPCK": lambda: Interview(
+            X, model=model, strategy=NodeUncertainty("local"), seed=seed
+        ),
+    }
+
+
+def problem(name):
+    """Return the rows, the classes from 0 on and their number."""
+    if name == "blobs":
+        X, y = make_blobs(20_000, 16, centers=10, cluster_std=6.0, random_state=0)
+    else:
+        data = load(name)
+        X, y = np.asarray(data.X, dtype=float), np.unique(data.y, return_inverse=True)[1]
+        if name in STANDARDISED:
+            X = StandardScaler().fit_transform(X)
+    return X, y, int(y.max()) + 1
+
+
+def peer_python(peer):
+    python = HERE / peer.folder / "bin" / "python"
+    if not python.exists():
+        console.print(f"making {peer.folder} …")
+        venv.create(HERE / peer.folder, with_pip=True)
+        for packages in peer.installs:
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+    return python
+
+
+def peer_run(name, strategy, clusterers, problem, seed, args):
+    X, y, k = problem
+    limits = {"ask_seconds": args.seconds, "one_fit": args.seconds, "fit_seconds": args.fit_seconds}
+    strategy = strategy.partition("+")[0]
+    task = {"peer": name, "strategy": strategy, "clusterers": clusterers, "seed": seed, "answers": ANSWERS}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "problem.npz"
+        np.savez(path, X=X, y=y, k=k)
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        command = [
+            peer_python(PEERS[name]),
+            "-W",
+            "ignore",
+            HERE / "_peer_active.py",
+            path,
+            json.dumps(task | limits),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["killed"])[-1]
+        return {"asked": 0, "curves": {c: [] for c in clusterers}, "notes": dict.fromkeys(clusterers, why)}
+    return json.loads(done.stdout)
+
+
+class OutOfTime(Exception):
+    """The seconds of a run are used up."""
+
+
+class Hasty:
+    """Answers from labels until the CPU seconds are over."""
+
+    def __init__(self, y, seconds):
+        self.oracle, self.end = LabelOracle(y), time.process_time() + seconds
+
+    def answer(self, question):
+        if time.process_time() > self.end:
+            raise OutOfTime
+        return self.oracle.answer(question)
+
+
+def our_run(make, y, answers, seconds):
+    """Simulate one interview; return scores after given numbers of answers and CPU seconds until then."""
+    started, cpu, curve, note = time.process_time(), {}, [], ""
+    oracle = Hasty(y, seconds)
+    interview = make()
+    for mark in answers:
+        try:
+            trace = simulate(interview, oracle, mark - interview.n_asked, truth=y, every=mark + 1)
+        except OutOfTime:
+            note = f"stopped after {seconds} s"
+            trace = simulate(interview, oracle, 0, truth=y)
+        curve.append((int(interview.n_asked), round(float(trace.scores[-1]), 4)))
+        cpu[int(interview.n_asked)] = time.process_time() - started
+        if interview.n_asked < mark:
+            break
+    return {"curve": curve, "cpu": cpu, "asked": int(interview.n_asked), "note": note}
+
+
+class Store:
+    """Runs by name, kept in a file after each."""
+
+    def __init__(self, path):
+        self.path = path
+        self.runs = self.kept()
+
+    def kept(self):
+        return json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def get(self, key, make, again=False):
+        if again or key not in self.runs:
+            run = make()
+            self.runs = {**self.kept(), key: run}  # another run may have added to it
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            part = self.path.with_suffix(f".{os.getpid()}")
+            part.write_text(json.dumps(self.runs))
+            part.replace(self.path)
+            console.print(f"{key}: {self.runs[key].get('asked')} answers, {summary(self.runs[key])}")
+        return self.runs[key]
+
+
+def summary(run):
+    curves = run["curves"] if "curves" in run else {"": run["curve"]}
+    notes = run.get("notes", {"": run.get("note")})
+    return "; ".join(f"{c} {[s for _, s in curve][-1:]} {notes[c]}".strip() for c, curve in curves.items())
+
+
+def peer_runs(name, store, problem_name, problem, seed, args):
+    """Yield each method of a peer with its run."""
+    if name != "COBRAS" and len(problem[0]) > PAIRS_ROWS and problem_name not in SPEED_SETS:
+        return
+    for strategy, clusterers in PEERS[name].strategies.items():
+        if args.strategies and strategy not in args.strategies:
+            continue
+        if len(problem[0]) > SLOW_ROWS:
+            clusterers = tuple(c for c in clusterers if c not in SLOW)
+        key = f"{name}|{strategy}|{problem_name}|{seed}"
+        if not clusterers or (args.cached and key not in store.runs):
+            continue
+        run = store.get(
+            key, lambda s=strategy, c=clusterers: peer_run(name, s, c, problem, seed, args), args.again
+        )
+        for clusterer in run["curves"]:
+            method = " + ".join(filter(None, (strategy.partition("+")[0], clusterer)))
+            yield f"{name}, {method}" if method else name, run, clusterer
+
+
+def quality(args, peers, mine):
+    """Return the curves: method, set, list of one curve a seed; and what happened on the way."""
+    curves, notes = defaultdict(lambda: defaultdict(list)), defaultdict(dict)
+    for name in args.sets:
+        try:
+            rows = problem(name)
+        except DatasetNotFoundError as error:
+            console.print(f"{name} is left out: {str(error).partition(';')[0]}")
+            continue
+        for seed in range(args.seeds):
+            for peer in args.peers:
+                for method, run, clusterer in peer_runs(peer, peers, name, rows, seed, args):
+                    if run["curves"][clusterer]:  # else it raised before its first clusters
+                        curves[method][name].append(run["curves"][clusterer])
+                    if run["notes"][clusterer]:
+                        notes[method][name] = run["notes"][clusterer]
+            for method, make in ours(rows[0], rows[2], seed).items():
+                if args.ours == "none" or (args.ours == "default" and method != OURS):
+                    continue
+                key = f"{method}|{name}|{seed}"
+                if args.cached and key not in mine.runs:
+                    continue
+                run = mine.get(
+                    key,
+                    lambda make=make, y=rows[1]: our_run(make, y, ANSWERS, args.seconds),
+                    not (args.reuse or args.cached),
+                )
+                curves[method][name].append(run["curve"])
+                if run["note"]:
+                    notes[method][name] = run["note"]
+    return curves, notes
+
+
+def speed(args, peers):
+    """Return CPU milliseconds per question, the clusters at the end included: method, set, budget.
+
+    Ours, COBRAS and NPU cluster as they ask. The others ask first and need one fit at the end; what they take
+    if clusters are wanted after each answer is told, too.
+    """
+    out = defaultdict(lambda: defaultdict(dict))
+    for name in SPEED_SETS:
+        rows = problem(name)
+        tiny = problem("iris")
+        our_run(ours(tiny[0], tiny[2], 0)[OURS], tiny[1], (5,), args.seconds)  # compile, warm up
+        run = our_run(ours(rows[0], rows[2], 0)[OURS], rows[1], args.budgets, args.seconds)
+        for budget in args.budgets:
+            at = min(budget, run["asked"])
+            out[OURS][name][budget] = (1e3 * run["cpu"][at] / at, at)
+        for peer in args.peers:
+            for method, theirs, clusterer in peer_runs(peer, peers, name, rows, 0, args):
+                asking = {int(a): s for a, s in theirs.get("ask_seconds", {}).items()}
+                fits = {int(a): s for a, s in theirs.get("fit_seconds", {}).get(clusterer, {}).items()}
+                for budget in args.budgets:
+                    at = max((a for a in asking if 0 < a <= budget), default=0)
+                    if at:
+                        fit = fits.get(at, max(fits.values(), default=0.0))
+                        out[method][name][budget] = (1e3 * (asking[at] + fit) / at, at)
+                        if fits:
+                            each = asking[at] / at + np.mean([s for a, s in fits.items() if a <= at])
+                            out[f"{method}, fitted after each answer"][name][budget] = (1e3 * each, at)
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=("quality", "speed"))
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument(
+        "--budgets", type=lambda text: tuple(map(int, text.split(","))), default=(60, 200, 1000)
+    )
+    parser.add_argument("--peers", nargs="*", choices=tuple(PEERS), default=tuple(PEERS))
+    parser.add_argument("--strategies", nargs="*", help="only these strategies of the peers")
+    parser.add_argument("--ours", choices=("all", "default", "none"), default="all")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument(
+        "--seconds", type=float, default=300, help="CPU seconds of asking in a run; of one fit"
+    )
+    parser.add_argument(
+        "--fit-seconds", type=float, default=60, help="CPU seconds of all fits for scores in a run"
+    )
+    parser.add_argument(
+        "--cached", action="store_true", help="run nothing: tables of the runs that were kept"
+    )
+    parser.add_argument("--again", action="store_true", help="repeat the runs of the peers")
+    parser.add_argument("--reuse", action="store_true", help="do not repeat our own runs that were kept")
+    parser.add_argument("--json", type=Path, default=HERE / "results" / "active.json")
+    parser.add_argument("--plot", type=Path)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    peers = Store(HERE / "results" / "active_peers.json")
+    result = {}
+    if args.only != "speed":
+        curves, notes = quality(args, peers, Store(HERE / "results" / "active_ours.json"))
+        found = areas(curves, args.budgets)
+        result |= {"curves": curves, "areas": found, "notes": notes}
+        if found:
+            print(quality_table(found, notes, args.budgets), in_time(found, notes, args.budgets), sep="\n\n")
+            print("\n" + sets_table(found, args.budgets))
+        if args.plot:
+            plot(curves, ANSWERS, args.plot)
+    if args.only != "quality":
+        result["speed"] = speed(args, peers)
+        print("\n" + speed_table(result["speed"], SPEED_SETS, args.budgets))
+    args.json.parent.mkdir(parents=True, exist_ok=True)
+    args.json.write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Interviews for the reproductions: a strategy asks, the classes answer, a clusterer is scored now and then.
+
+:class:`likewise.active.Interview` fits a model after every answer. The papers place a row by several
+questions between two fits, and the figures score every tenth answer: this fits where one of these wants it,
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from likewise import Supervision
+from likewise.active import State
+
+Fit = Callable[[Supervision], Any]  # from hints to a model with labels_
+
+
+@dataclass
+class Asked:
+    """What was asked, and the clusters after so many answers.
+
+    Attributes
+    ----------
+    pairs : list of (int, int)
+        The questions, in their order.
+    labels : dict of int to ndarray
+        The clusters after some numbers of answers.
+    n_fits : int
+        How many fits it took.
+    """
+
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    labels: dict[int, np.ndarray] = field(default_factory=dict)
+    n_fits: int = 0
+
+
+def links(y: np.ndarray, pairs: Any) -> Supervision:
+    """Return what the classes answer to pairs of rows."""
+    pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    return Supervision.from_links(len(y), must=pairs[same], cannot=pairs[~same])
+
+
+def known(state: State) -> Supervision:
+    """Return what was said as links, and what follows from the number of clusters.
+
+    What is apart from all groups but one is in that one: the last must-link of a row need not be asked, yet
+    clusterers are told.
+    """
+    links = state.closure.links
+    return Supervision.from_links(state.n_samples, must=links.must, cannot=links.cannot)
+
+
+def interview(
+    X: np.ndarray,
+    y: np.ndarray,
+    strategy: Any,
+    fit: Fit,
+    *,
+    budget: int,
+    marks: Collection[int],
+    seed: int,
+    by_node: bool = True,
+) -> Asked:
+    """Ask, and return the questions and the clusters after the numbers of answers in `marks`.
+
+    With `by_node` a strategy that looks at clusters gets new ones when it takes up a row that nothing was
+    said of, as in Xiong, Johnson & Corso, sect. 2.3; otherwise after every answer. One that does not look at
+    them costs a fit for each mark.
+    """
+    looks = bool(strategy.needs)
+    asked = Asked()
+    keys: set[Any] = set()
+    fixed: dict[str, Any] = {"n_clusters": len(np.unique(y)), "seed": seed, "cache": {}}
+    state = State.of(X, **fixed)
+    fitted_at = -1
+    for n_answers in range(budget + 1):
+        if n_answers in marks or (looks and (n_answers == 0 or not by_node)):
+            state, fitted_at = _refitted(state, fit, asked), n_answers
+        if n_answers in marks:
+            asked.labels[n_answers] = state.labels
+        if n_answers == budget:
+            break
+        question = next(iter(strategy.choose(state, 1)), None)
+        if looks and fitted_at < n_answers and question is not None and _is_new(state, question):
+            state, fitted_at = _refitted(state, fit, asked), n_answers
+            question = next(iter(strategy.choose(state, 1)), None)
+        if question is None:
+            break
+        asked.pairs.append(question.rows)
+        keys.add(question.key)
+        said = state.supervision | links(y, [question.rows])
+        state = State.of(
+            X,
+            said,
+            model=state.model,
+            labels=state.labels,
+            asked=frozenset(keys),
+            n_answers=len(keys),
+            **fixed,
+        )
+    if len(asked.pairs) < budget:  # everything is known: nothing changes any more
+        last = _refitted(state, fit, asked).labels
+        asked.labels |= {mark: last for mark in marks if mark > len(asked.pairs)}
+    return asked
+
+
+def _refitted(state: State, fit: Fit, asked: Asked) -> State:
+    model = fit(known(state))
+    asked.n_fits += 1
+    return replace(state, model=model, labels=np.asarray(model.labels_))
+
+
+def _is_new(state: State, question: Any) -> bool:
+    """Tell whether a question names a row that no answer has named."""
+    touched = state.supervision.touched
+    return not all(touched[row] for row in question.rows)

@@ -1,0 +1,146 @@
+"""Curves of scores against the number of answers: summed up, compared, merged, written and drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.integrate import trapezoid
+
+from _runner import write_json
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a curve is called and drawn."""
+
+    label: str
+    color: str  # of Okabe and Ito's palette, which people with any kind of colour vision can tell apart
+    marker: str
+    line: Any = "-"
+
+
+def curve_of(runs: Any) -> dict[str, Any]:
+    """Sum up runs x places: means, standard errors, and the runs, which comparisons want in pairs."""
+    found = np.asarray(runs, dtype=float)
+    spread = found.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(found.shape[1:])
+    return {
+        "mean": found.mean(axis=0).round(4).tolist(),
+        "standard_error": (spread / np.sqrt(len(found))).round(4).tolist(),
+        "runs": found.round(4).tolist(),
+    }
+
+
+def areas(curve: Mapping[str, Any], places: Sequence[int]) -> np.ndarray:
+    """Return the mean score over the answers of each run: the area under its curve over the width."""
+    runs = np.asarray(curve["runs"], dtype=float)
+    width = places[-1] - places[0]
+    return np.asarray(trapezoid(runs, places, axis=1) / width if width else runs[:, -1])
+
+
+def over(ahead: np.ndarray, behind: np.ndarray) -> tuple[float, float]:
+    """Return by how much the first is ahead, and the standard error, over the runs that both have."""
+    n = min(len(ahead), len(behind))
+    less = ahead[:n] - behind[:n]
+    return float(less.mean()), float(less.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+
+
+def verdict(ahead: np.ndarray, behind: np.ndarray) -> str:
+    """Return "ahead" or "behind" if the two differ by more than two standard errors, else "alike"."""
+    mean, error = over(ahead, behind)
+    return "alike" if abs(mean) <= 2 * error else "ahead" if mean > 0 else "behind"
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any], order: Iterable[str]) -> dict[str, Any]:
+    """Return the new results with what only the old ones have, down to the single curve."""
+    out = dict(new)
+    if "n_runs" in old:
+        out["n_runs"] = max(old["n_runs"], new["n_runs"])
+    sets = {**old.get("data", {}), **new["data"]}
+    out["data"] = {name: sets[name] for name in order if name in sets}
+    for name in out["data"]:
+        out["data"][name] = _deep(old.get("data", {}).get(name, {}), new["data"].get(name, {}))
+    return out
+
+
+def _deep(old: Any, new: Any) -> Any:
+    """Return new over old, key by key; a curve is replaced whole."""
+    both = isinstance(old, dict) and isinstance(new, dict)
+    if not both or "runs" in new:
+        return new
+    return {**old, **{key: _deep(old[key], value) if key in old else value for key, value in new.items()}}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return results that were written before, empty ones if there are none."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"data": {}}
+    return found
+
+
+def save(results: Mapping[str, Any], path: Path) -> None:
+    """Write results in the place of the old ones, whole: a stop in the middle loses nothing."""
+    beside = path.with_suffix(".new")
+    write_json(dict(results), beside)
+    beside.replace(path)
+
+
+def counted(curves: Iterable[Mapping[str, Any]]) -> str:
+    """Return how many runs there are of some curves, in words: "10 runs", or "5 to 10 runs"."""
+    sizes = sorted({len(curve["runs"]) for curve in curves})
+    return f"{sizes[0]} runs" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} runs"
+
+
+def draw(
+    panels: Sequence[Sequence[tuple[str, str, Sequence[int], Mapping[str, Any]]]],
+    styles: Mapping[str, Style],
+    title: str,
+    path: Path,
+) -> None:
+    """Draw rows of panels, each a title, the name of the score, the places and curves by name."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    n_rows, n_columns = len(panels), max(len(row) for row in panels)
+    width = max(3.9 * n_columns + 0.3, 8.2)  # one panel alone would leave no room for the legend
+    figure = Figure(figsize=(width, 3.3 * n_rows + 1.3), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False)
+    lines: dict[str, Any] = {}
+    for row, of_row in zip(axes, panels, strict=True):
+        for ax in row[len(of_row) :]:
+            ax.set_axis_off()
+        for ax, (name, score, places, curves) in zip(row, of_row, strict=False):
+            for key, curve in curves.items():
+                style = styles[key]
+                lines[style.label] = ax.errorbar(
+                    places,
+                    curve["mean"],
+                    yerr=curve["standard_error"],
+                    color=style.color,
+                    marker=style.marker,
+                    linestyle=style.line,
+                    markersize=4,
+                    linewidth=1.4,
+                    elinewidth=0.9,
+                    capsize=2,
+                )
+            ax.set_title(name, fontsize=10)
+            ax.set_xlabel("answers", fontsize=9)
+            ax.set_ylabel(score, fontsize=9)
+            ax.grid(alpha=0.3, linewidth=0.6)
+            ax.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(title, fontsize=11)
+    figure.legend(
+        [*lines.values()],
+        [*lines],
+        loc="outside lower center",
+        ncols=min(4, len(lines)),
+        frameon=False,
+        fontsize=9,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=90)

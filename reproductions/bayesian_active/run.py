@@ -1,0 +1,263 @@
+"""Redo the figures of Pei (2017), chapter 4: Bayesian active clustering against its rivals.
+
+Run with ``python reproductions/bayesian_active/run.py``; ``--quick`` is fast, ``--help`` tells the rest.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import experiments as ex
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import likewise
+from _curves import Style, areas, counted, curve_of, draw, merged, over, read, save, verdict
+from _runner import Runner, parser_of, positive, progress_of
+from likewise.exceptions import DatasetNotFoundError
+
+HERE = Path(__file__).parent
+NOT_TESTED = {
+    name: f"{name} (Table 4.1) is not in the catalogue of data sets" for name in ("parkinsons", "crabs")
+}
+BLUE, RED, GREEN, SKY, ORANGE, PINK, GREY = (
+    "#0072B2", "#D55E00", "#009E73", "#56B4E9", "#E69F00", "#CC79A7", "#777777",
+)  # fmt: skip
+STYLES = {
+    "bc_tree": Style("BC+tree", BLUE, "o"),
+    "itml": Style("ITML", RED, "s", "--"),
+    "itml_tree": Style("ITML+tree", ORANGE, "s", ":"),
+    "mpck": Style("MPCKMeans", GREEN, "^", "--"),
+    "mpck_tree": Style("MPCKMeans+tree", SKY, "^", ":"),
+    "info_bc": Style("Info+BC", BLUE, "o"),
+    "uncertain_bc": Style("Uncertain+BC", SKY, "o", "-."),
+    "npu_itml": Style("NPU+ITML", RED, "s", "--"),
+    "npu_mpck": Style("NPU+MPCKMeans", ORANGE, "^", "--"),
+    "min_max_itml": Style("MinMax+ITML", PINK, "s", ":"),
+    "min_max_mpck": Style("MinMax+MPCKMeans", GREEN, "^", ":"),
+    "info_itml": Style("answers of Info, to ITML", RED, "s", "--"),
+    "info_mpck": Style("answers of Info, to MPCKMeans", GREEN, "^", "--"),
+    "uncertain_itml": Style("answers of Uncertain, to ITML", ORANGE, "s", ":"),
+    "uncertain_mpck": Style("answers of Uncertain, to MPCKMeans", SKY, "^", ":"),
+    "info_bc_default": Style("Info+BC, our default prior", GREY, "D", "-."),
+    "bc_tree_default": Style("BC+tree, our default prior", GREY, "D", "-."),
+    "bc_tree_lambda_1": Style("BC+tree, λ = 1", RED, "v", "--"),
+    "bc_tree_lambda_100": Style("BC+tree, λ = 100", ORANGE, "^", "--"),
+    "bc_tree_tau_0": Style("BC+tree, τ = 0", GREEN, "v", ":"),
+    "bc_tree_tau_10": Style("BC+tree, τ = 10", SKY, "^", ":"),
+    "bc_tree_epsilon_0.01": Style("BC+tree, ε = 0.01", PINK, "v", "-."),
+    "bc_tree_epsilon_0.2": Style("BC+tree, ε = 0.2", "#000000", "^", "-."),
+}
+PASSIVE = ("bc_tree", "itml", "itml_tree", "mpck", "mpck_tree")
+ACTIVE = ("info_bc", "uncertain_bc", "npu_itml", "npu_mpck", "min_max_itml", "min_max_mpck")
+HANDED = ("info_bc", "info_itml", "info_mpck", "uncertain_itml", "uncertain_mpck")
+FIGURES = {
+    "figure4.1": ("pairs at random", PASSIVE),
+    "figure4.2": ("pairs that are chosen", (*ACTIVE, "info_bc_default")),
+    "handed_on": ("answers that BC asked for, given to others", HANDED),
+    "priors": ("pairs at random, other priors", ("bc_tree", *ex.PRIORS)),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run."""
+
+    parts: tuple[str, ...] = tuple(ex.PARTS)
+    data: tuple[str, ...] = tuple(ex.BUDGETS)
+    n_runs: int = 10
+    most: int = 1000  # the most questions of a run
+    jobs: int = 1
+
+
+QUICK = Plan(data=("fertility",), n_runs=2, most=20)
+
+# ---------------------------------------------------------------------- measuring
+
+
+def measure(plan: Plan, console: Console, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Run every part on every set and return the results; `keep` gets what there is after each of them."""
+    data: dict[str, Any] = {}
+    skipped: dict[str, str] = {}
+    results = {
+        "paper": "Pei (2017), Learning with partial supervision for clustering and classification, chapter 4",
+        "measure": "pairwise F of all rows; columns standardised; answers by the classes",
+        "version": likewise.__version__,
+        "date": datetime.date.today().isoformat(),
+        "n_runs": plan.n_runs,
+        "methods": {key: style.label for key, style in STYLES.items()},
+        "table_4_2_at": list(ex.TABLE),
+        "data": data,
+        "skipped": skipped,
+        "not_tested": NOT_TESTED,
+    }
+    with progress_of("runs", console, 26) as progress:
+        runner = Runner(plan.jobs, console, progress)
+        for part in plan.parts:
+            for name in plan.data:
+                try:
+                    problem = ex.problem_of(name)
+                except DatasetNotFoundError as error:
+                    runner.tell_skipped(name, error, skipped)
+                    continue
+                found = data.setdefault(name, _size(problem, min(ex.BUDGETS[name], plan.most)))
+                began = time.process_time()
+                calls = [(name, seed, found["answers"][-1]) for seed in range(plan.n_runs)]
+                runs = runner.trials(f"{name} {part}", ex.PARTS[part], calls)
+                found["seconds"][part] = round(time.process_time() - began, 1)
+                for key in runs[0]:
+                    place = found["dropped" if key == "dropped" else "curves"]
+                    place[part if key == "dropped" else key] = curve_of([run[key] for run in runs])
+                keep(results)
+    return results
+
+
+def _size(problem: ex.Problem, budget: int) -> dict[str, Any]:
+    return {
+        "n_samples": len(problem.X),
+        "n_features": problem.X.shape[1],
+        "n_clusters": problem.n_clusters,
+        "largest_class": round(float(np.bincount(problem.y).max() / len(problem.y)), 4),
+        "answers": ex.marks_of(budget),
+        "seconds": {},
+        "curves": {},
+        "dropped": {},
+    }
+
+
+# ---------------------------------------------------------------------- showing
+
+
+def tables(results: dict[str, Any]) -> dict[str, list[str]]:
+    """Return lines of Markdown: the area under each curve, F at the last answer, and Table 4.2."""
+    out: dict[str, list[str]] = {}
+    for figure, (_, keys) in FIGURES.items():
+        here = [key for key in keys if any(key in found["curves"] for found in results["data"].values())]
+        if here:
+            out[f"{figure}, mean"] = _lines(results, here, _area_cell)
+            out[f"{figure}, end"] = _lines(results, here, _end_cell)
+    if any(found["dropped"] for found in results["data"].values()):
+        out["table 4.2"] = _dropped(results)
+    return out
+
+
+def _lines(results: dict[str, Any], keys: list[str], cell: Callable[..., str]) -> list[str]:
+    heads = [STYLES[key].label for key in keys]
+    lines = [f"| data | {' | '.join(heads)} |", "| --- " * (1 + len(heads)) + "|"]
+    for name, found in results["data"].items():
+        if sum(key in found["curves"] for key in keys) > 1:  # one curve alone compares with nothing
+            lines.append(f"| {name} | {' | '.join(cell(found, key) for key in keys)} |")
+    return lines
+
+
+def _area_cell(found: dict[str, Any], key: str) -> str:
+    if key not in found["curves"]:
+        return ""
+    area = areas(found["curves"][key], found["answers"])
+    error = area.std(ddof=1) / np.sqrt(len(area)) if len(area) > 1 else 0.0
+    return f"{area.mean():.3f} ± {error:.3f}"
+
+
+def _end_cell(found: dict[str, Any], key: str) -> str:
+    if key not in found["curves"]:
+        return ""
+    curve = found["curves"][key]
+    return f"{curve['mean'][-1]:.3f} ± {curve['standard_error'][-1]:.3f}"
+
+
+def _dropped(results: dict[str, Any]) -> list[str]:
+    lines = [f"| data | {' | '.join(map(str, ex.TABLE))} |", "| --- " * (1 + len(ex.TABLE)) + "|"]
+    for name, found in results["data"].items():
+        columns = [found["dropped"].get(part, {"mean": []})["mean"] for part in ("info", "uncertain")]
+        cells = [f"{info:.1f}/{uncertain:.1f}" for info, uncertain in zip(*columns, strict=False)]
+        if cells:
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def gains(found: dict[str, Any], key: str, others: tuple[str, ...]) -> dict[str, tuple[float, float, str]]:
+    """Return by how much a curve is ahead of others in its mean, the standard error, and the verdict."""
+    area = {each: areas(found["curves"][each], found["answers"]) for each in (key, *others)}
+    return {each: (*over(area[key], area[each]), verdict(area[key], area[each])) for each in others}
+
+
+def shown(results: dict[str, Any]) -> Table:
+    """Return the mean of every curve and its end, for the terminal."""
+    out = Table(title="pairwise F: mean over the answers, and at the last; ± standard error over runs")
+    for heading in ("data", "method", "mean", "end"):
+        out.add_column(heading, no_wrap=True)
+    for name, found in results["data"].items():
+        for key in found["curves"]:
+            out.add_row(name, key, _area_cell(found, key), _end_cell(found, key))
+    return out
+
+
+def pictures(results: dict[str, Any], folder: Path) -> None:
+    """Draw every figure that there are curves for."""
+    for figure, (what, keys) in FIGURES.items():
+        panels = []
+        for name, found in results["data"].items():
+            curves = {key: found["curves"][key] for key in keys if key in found["curves"]}
+            if len(curves) > 1:
+                title = f"{name}: {found['n_samples']} rows, {found['n_clusters']} classes"
+                panels.append((title, "pairwise F", found["answers"], curves))
+        if panels:
+            rows = [panels[at : at + 3] for at in range(0, len(panels), 3)]
+            n_runs = counted(curve for panel in panels for curve in panel[3].values())
+            of_thesis = figure.replace("figure", "after Figure ").replace("_", " ")
+            title = f"{of_thesis}: {what}; mean and standard error of {n_runs}"
+            draw(rows, STYLES, title, folder / f"{figure}.png")
+
+
+def main(args: list[str] | None = None) -> int:
+    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
+    parser = parser_of(
+        __doc__,
+        HERE,
+        "fertility, 2 runs of 20 questions: some seconds",
+        "also put what was measured into expected.json and figures/ beside this file",
+    )
+    for option, names in (("--data", ex.BUDGETS), ("--parts", ex.PARTS)):
+        parser.add_argument(
+            option, nargs="+", choices=names, metavar="NAME", help=f"any of {', '.join(names)}"
+        )
+    parser.add_argument("--runs", type=positive, help="how many runs (default 10; the thesis made 30)")
+    given = parser.parse_args(args)
+    chosen = {
+        "data": given.data and tuple(given.data),
+        "parts": given.parts and tuple(given.parts),
+        "n_runs": given.runs,
+        "jobs": given.jobs,
+    }
+    plan = replace(QUICK if given.quick else Plan(), **{key: value for key, value in chosen.items() if value})
+    expected = HERE / "expected.json"
+
+    def keep(results: dict[str, Any]) -> None:
+        save(results, given.out / "results.json")
+        if given.record:
+            save(merged(read(expected), results, ex.BUDGETS), expected)
+
+    console = Console()
+    results = measure(plan, console, keep)
+    if not results["data"]:
+        console.print("No data set could be had; nothing was written.")
+        return 1
+    console.print(shown(results))
+    pictures(results, given.out)
+    console.print(f"Wrote results.json and the figures to {given.out}", highlight=False)
+    if given.record:
+        pictures(read(expected), HERE / "figures")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

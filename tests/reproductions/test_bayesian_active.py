@@ -1,0 +1,245 @@
+"""The reproduction of Pei (2017), chapter 4: its protocol, a small run, and what was measured."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from likewise.exceptions import DatasetNotFoundError
+
+FOLDER = Path(__file__).parents[2] / "reproductions" / "bayesian_active"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
+SETS = ("fertility", "sonar", "balance_scale", "transfusion", "letters_ij", "digits389")
+
+
+@pytest.fixture(scope="module")
+def run():
+    path = sys.path.copy()
+    sys.path.insert(0, str(FOLDER))  # as when the script is run
+    try:
+        spec = importlib.util.spec_from_file_location("reproduce_bayesian_active", FOLDER / "run.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # dataclasses look their module up
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path[:] = path
+        for name in ("experiments", "reproduce_bayesian_active"):
+            sys.modules.pop(name, None)
+
+
+def blobs(run):
+    """Two lumps of 15 rows, two columns."""
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    return run.ex.Problem(rng.normal(size=(30, 2)) + 3 * y[:, None], y)
+
+
+@pytest.fixture(scope="module")
+def small(run, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run.ex, "problem_of", lambda name: blobs(run))
+        patch.setattr(run.ex, "TABLE", (10,))
+        patch.setattr(run, "QUICK", run.replace(run.QUICK, most=10))
+        assert run.main(["--quick", "--out", str(out)]) == 0
+    return out, json.loads((out / "results.json").read_text(encoding="utf-8"))
+
+
+def is_forest(pairs, n_samples):
+    """Tell whether no pair closes a cycle: each one joins two trees."""
+    i, j = np.array(pairs).T
+    graph = coo_array((np.ones(len(i)), (i, j)), shape=(n_samples, n_samples))
+    return connected_components(graph, directed=False)[0] == n_samples - len(pairs)
+
+
+# ---------------------------------------------------------------------- the run
+
+
+def test_quick_run_writes_results_and_figures(run, small):
+    out, results = small
+    assert set(results) == set(EXPECTED)
+    assert list(results["data"]) == ["fertility"]
+    assert results["skipped"] == {}
+    found = results["data"]["fertility"]
+    assert (found["n_samples"], found["n_clusters"], found["answers"]) == (30, 2, [0, 10])
+    assert set(found["curves"]) == set(run.STYLES)
+    assert list(found["seconds"]) == list(run.ex.PARTS)
+    for curve in found["curves"].values():
+        assert np.shape(curve["runs"]) == (2, 2)
+        assert all(0 <= mean <= 1 for mean in curve["mean"])
+    assert (
+        np.shape(found["dropped"]["info"]["runs"])
+        == np.shape(found["dropped"]["uncertain"]["runs"])
+        == (2, 1)
+    )
+    for figure in run.FIGURES:
+        assert (out / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_ten_answers_part_two_lumps(small):
+    _, results = small
+    curves = results["data"]["fertility"]["curves"]
+    for key in ("info_bc", "info_bc_default", "npu_itml", "min_max_mpck"):
+        assert curves[key]["mean"][-1] > 0.85, key
+
+
+def test_curves_that_share_a_clusterer_begin_alike(small):
+    _, results = small
+    curves = results["data"]["fertility"]["curves"]
+    for clusterer in ("itml", "mpck"):
+        first = [run[0] for run in curves[clusterer]["runs"]]
+        for key in (f"{clusterer}_tree", f"npu_{clusterer}", f"min_max_{clusterer}", f"info_{clusterer}"):
+            assert [run[0] for run in curves[key]["runs"]] == first, key
+
+
+def test_pairs_at_random_with_and_without_cycles(run):
+    rng = np.random.default_rng(0)
+    tree = run.ex.random_pairs(12, 11, rng, tree=True)
+    assert is_forest(tree, 12)
+    free = run.ex.random_pairs(12, 60, rng, tree=False)
+    assert len(set(free)) == 60
+    assert not is_forest(free, 12)
+    assert all(i < j for i, j in tree + free)
+
+
+def test_other_priors_have_the_pairs_of_the_first(run, monkeypatch):
+    seen = []
+    monkeypatch.setattr(run.ex, "problem_of", lambda name: blobs(run))
+    monkeypatch.setattr(run.ex, "bc_scores", lambda problem, pairs, *rest: seen.append(pairs) or [])
+    monkeypatch.setattr(run.ex, "given_scores", lambda *rest: [])
+    run.ex.random_trial("fertility", 3, 20)
+    run.ex.prior_trial("fertility", 3, 20)
+    assert len(seen) == 1 + len(run.ex.PRIORS)
+    assert all(pairs == seen[0] for pairs in seen)
+
+
+@pytest.mark.parametrize("criterion", ["info", "uncertain"])
+def test_chosen_pairs_close_no_cycle(run, monkeypatch, criterion):
+    seen = []
+    monkeypatch.setattr(run.ex, "problem_of", lambda name: blobs(run))
+    monkeypatch.setattr(run.ex, "given_scores", lambda key, problem, pairs, *rest: seen.append(pairs) or [])
+    found = run.ex.bayesian_trial(criterion, run.ex.PRIOR, "fertility", 0, 12)
+    assert is_forest(seen[0], 30)
+    assert len(seen[0]) == 12
+    assert len(found[f"{criterion}_bc"]) == 3
+    assert len(found["dropped"]) == 1
+
+
+def test_dropped_pairs_by_hand(run):
+    class Model:
+        """Two particles that disagree on row 2, and are both unsure of row 3."""
+
+        epsilon = 0.0
+
+        def membership_samples(self):
+            sure, other, half = [1.0, 0.0], [0.0, 1.0], [0.5, 0.5]
+            return np.array([[sure, sure, sure, half, sure], [sure, sure, other, half, sure]])
+
+    pairs = [(0, 1), (1, 2), (2, 3)]
+    # Of 0-2, 0-3 and 1-3, the pair 0-2 tells a bit, the others nothing; all are uncertain to the full.
+    assert run.ex.n_dropped(Model(), pairs, "info", 0.5) == 1
+    assert run.ex.n_dropped(Model(), pairs, "info", 0.7) == 0
+    assert run.ex.n_dropped(Model(), pairs, "uncertain", 0.5) == 3
+    assert run.ex.n_dropped(Model(), pairs[:1], "uncertain", 0.5) == 0
+    assert run.ex.n_dropped(Model(), [], "info", 0.0) == 0
+
+
+def test_absent_data_are_skipped_with_a_message(run, monkeypatch, capsys, tmp_path):
+    def absent(name):
+        raise DatasetNotFoundError(f"the data set {name!r} is not to be had here")
+
+    monkeypatch.setattr(run.ex, "load", absent)
+    run.ex.problem_of.cache_clear()
+    assert run.main(["--data", "sonar", "--out", str(tmp_path / "out")]) == 1
+    assert "skipped sonar" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+def test_data_are_those_of_the_thesis(run, data_folder):
+    sizes = {name: (*run.ex.problem_of(name).X.shape, run.ex.problem_of(name).n_clusters) for name in SETS}
+    assert sizes == {
+        "fertility": (100, 9, 2),
+        "sonar": (208, 60, 2),
+        "balance_scale": (625, 4, 3),
+        "transfusion": (748, 4, 2),
+        "letters_ij": (1502, 16, 2),
+        "digits389": (3165, 16, 3),
+    }
+
+
+# ---------------------------------------------------------------------- what was measured
+
+
+def test_tables_of_the_readme_are_what_was_measured(run):
+    for title, lines in run.tables(EXPECTED).items():
+        assert "\n".join(lines) in README, title
+
+
+def area(run, name, key):
+    found = EXPECTED["data"][name]
+    return run.areas(found["curves"][key], found["answers"]).mean()
+
+
+def end(name, key):
+    return EXPECTED["data"][name]["curves"][key]["mean"][-1]
+
+
+def test_everything_of_the_first_figure_was_measured_ten_times(run):
+    assert EXPECTED["n_runs"] >= 10
+    assert tuple(EXPECTED["data"]) == SETS
+    for name, found in EXPECTED["data"].items():
+        for key in (*run.PASSIVE, "min_max_itml", "min_max_mpck"):
+            assert len(found["curves"][key]["runs"]) >= 10, (name, key)
+    for figure in ("figure4.1", "figure4.2", "handed_on"):
+        assert (FOLDER / "figures" / f"{figure}.png").exists()
+
+
+# The verdicts of the table, so that a new recording which overturns one of them is noticed.
+
+
+def test_bayesian_model_makes_most_of_random_pairs_where_classes_are_of_like_size(run):
+    for name in ("sonar", "balance_scale"):
+        found = run.gains(EXPECTED["data"][name], "bc_tree", run.PASSIVE[1:])
+        assert {verdict for _, _, verdict in found.values()} == {"ahead"}, name
+    for name in ("letters_ij", "digits389"):
+        found = run.gains(EXPECTED["data"][name], "bc_tree", run.PASSIVE[1:])
+        assert found["itml_tree"][2] == "alike"
+        assert found["mpck_tree"][2] == "ahead"
+
+
+def test_bayesian_model_is_behind_where_one_class_is_large(run):
+    assert run.gains(EXPECTED["data"]["fertility"], "bc_tree", ("mpck_tree",))["mpck_tree"][2] == "behind"
+    assert run.gains(EXPECTED["data"]["transfusion"], "bc_tree", ("itml_tree",))["itml_tree"][2] == "behind"
+
+
+def test_trees_do_not_hurt_the_others(run):
+    for name in SETS:
+        for key in ("itml", "mpck"):
+            assert run.gains(EXPECTED["data"][name], f"{key}_tree", (key,))[key][2] != "behind", (name, key)
+
+
+def test_info_beats_uncertain_and_every_rival_on_balance_and_sonar(run):
+    for name in ("balance_scale", "sonar"):
+        rivals = [key for key in run.ACTIVE[1:] if key in EXPECTED["data"][name]["curves"]]
+        found = run.gains(EXPECTED["data"][name], "info_bc", tuple(rivals))
+        assert {verdict for _, _, verdict in found.values()} == {"ahead"}, name
+
+
+def test_info_ends_ahead_of_random_pairs_but_does_not_lead_all_the_way(run):
+    for name in ("fertility", "sonar", "balance_scale", "digits389"):
+        assert end(name, "info_bc") > end(name, "bc_tree"), name
+    assert area(run, "digits389", "info_bc") < area(run, "digits389", "bc_tree")
+    assert end("transfusion", "info_bc") < end("transfusion", "bc_tree")
+
+
+def test_uncertain_hardly_ever_drops_a_pair():
+    for name, found in EXPECTED["data"].items():
+        if "uncertain" in found["dropped"]:
+            assert max(found["dropped"]["uncertain"]["mean"]) <= 0.1, name
