@@ -47,7 +47,7 @@ bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
 	for room in kmeans mixture spectral discriminative metric; do $(BIN)/python benchmarks/$$room.py || exit 1; done
 
 reproduce: $(VENV)/.dev  ## the figures of the papers
-	for paper in mpck_means gm_pr bag_constraints discriminative; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
+	for paper in mpck_means gm_pr bag_constraints discriminative bayesian_active node_uncertainty; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
 
 docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

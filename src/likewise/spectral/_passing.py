@@ -21,6 +21,7 @@ from likewise.spectral._smoothing import Smoother
 # The first clusters are smoothed a little: with shorter walks than answers take, since long ones let large
 # clusters swallow small ones (on protein the ARI of the first clusters falls from .26 to .13 with 0.03).
 _FIRST_RESTART = 0.1
+_LEAST_NEIGHBORS = 2
 
 
 class PropagationClustering(HintedClusterer):
@@ -56,7 +57,8 @@ class PropagationClustering(HintedClusterer):
         Whether there are exactly K clusters. If not, K is where it begins, links may open more, and classes
         share a cluster only where must-links say so.
     n_neighbors : int, default=10
-        How many neighbours of each row the graph has.
+        How many neighbours of each row the graph has; fewer if there are less than twice as many rows a
+        cluster.
     restart : float, default=0.03
         :math:`\gamma`, how strongly a row is drawn to the first clusters rather than to its neighbours.
     neighbor_search : {"auto", "exact", "approximate"}, default="auto"
@@ -184,8 +186,10 @@ class PropagationClustering(HintedClusterer):
         same = seed if isinstance(seed, int | np.integer) else object()  # of no other seed is it known
         return (self.n_clusters, self.n_neighbors, self.restart, self.neighbor_search, self.n_init, same)
 
-    def _recipe(self) -> Recipe:
-        return Recipe("local", self.n_neighbors, search=self.neighbor_search)  # type: ignore[arg-type]
+    def _recipe(self, n_samples: int) -> Recipe:
+        # Of few rows a row's neighbours would soon be those of other clusters.
+        few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
+        return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
 
     def _prepared(self, X: np.ndarray) -> tuple[Graph, Ready]:
         rng = check_random_state(self.random_state)
@@ -197,7 +201,7 @@ class PropagationClustering(HintedClusterer):
         if len(X) == 1:
             graph = Graph.of(np.zeros((1, 1)))
         else:
-            graph = build_graph(X, self._recipe(), random_state=int(seeds[1]))
+            graph = build_graph(X, self._recipe(len(X)), random_state=int(seeds[1]))
         shares = Smoother(graph, _FIRST_RESTART).smooth(np.eye(int(first.max()) + 1)[first])
         return graph, Ready.of(X, Smoother(graph, self.restart), first, shares)
 
@@ -207,7 +211,7 @@ class PropagationClustering(HintedClusterer):
         X = self._check_X(X, reset=False)
         if len(self._rows) == 1:
             return np.ones((len(X), 1))
-        alike = similarities(X, self._rows, self._graph, self._recipe())
+        alike = similarities(X, self._rows, self._graph, self._recipe(len(self._rows)))
         total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
         even = np.tile(self.shares_.mean(axis=0), (len(X), 1))
         return np.divide(np.asarray(alike @ self.shares_), total, out=even, where=total > 0)
