@@ -76,13 +76,15 @@ def fitted(
     seed: int,
     before: Any = None,
     more: bool = False,
+    settled: bool = False,
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
     Contradictions are left out, the must-links winning. A model that does not honour triplets is given the
     links that they imply. Random states that were left open come from the seed. A model that can `take_over`
     what it found before it looked at hints is shown the one fitted `before`, if any. If there may be `more`
-    clusters than that, a model that can open some itself is told so.
+    clusters than that, a model that can open some itself is told so. `settled` says that there are no
+    contradictions, which spares looking for them.
     """
     copy = clone(model)
     if before is not None and hasattr(copy, "take_over"):
@@ -102,7 +104,7 @@ def fitted(
     if "triplets" in hints.kinds and "triplets" not in honours:
         others = hints.only(*(hints.kinds - {"triplets"}))
         hints = hints.only("triplets").to_links() | others
-    copy.fit(X, supervision=hints.without_conflicts())
+    copy.fit(X, supervision=hints if settled else hints.without_conflicts())
     labels = getattr(_clusterer(copy), "labels_", None)
     if labels is None and hasattr(copy, "predict"):
         labels = copy.predict(X)
@@ -157,7 +159,8 @@ class Fits:
         if self.discover:
             k = min(max(k or 2, demanded(known.closure)), len(self.X))
         before = self._last[0][1] if self._last else None
-        return fitted(self.model, self.X, hints, k, self.seed, before, self.discover)
+        settled = not len(known.closure.conflicts)
+        return fitted(self.model, self.X, hints, k, self.seed, before, self.discover, settled)
 
 
 def demanded(closure: Closure) -> int:

@@ -41,9 +41,9 @@ class UncertainRegions:
         t, how far the doubt of others counts.
     compare : int, default=4
         With up to so many clusters all classes are compared before anything else.
-    patience : int, default=25
-        The model is fitted again when the answers have grown by one in `patience`: after each of the first,
-        after every fourth from a hundred on. In between, questions are chosen as a batch is.
+    patience : int, default=10
+        The model is fitted again when the answers have grown by one in `patience`: after each of the first
+        twenty, after every tenth from a hundred on. In between, questions are chosen as a batch is.
 
     Notes
     -----
@@ -61,7 +61,7 @@ class UncertainRegions:
 
     steps: int = 3
     compare: int = 4
-    patience: int = 25
+    patience: int = 10
 
     name: ClassVar[str] = "regions"
     needs: ClassVar[frozenset[str]] = frozenset({"classes"})
