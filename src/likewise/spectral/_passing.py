@@ -11,9 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from likewise.base import HintedClusterer, Rule, choice, integer, real, warn_caller
+from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import link_satisfaction
-from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
 from likewise.spectral._classes import Passed, Ready, pass_classes
 from likewise.spectral._smoothing import Smoother
@@ -46,7 +45,7 @@ class PropagationClustering(HintedClusterer):
     that learn a metric make more.
 
     Links are taken as certain: their weights play no part. Where they contradict one another the must-links
-    win, with a warning. The graph and the first clusters are the costly part; then each row with a class
+    win, with a warning. Where they need more than K clusters some are broken, as `violations_` tells. The graph and the first clusters are the costly part; then each row with a class
     costs one solution by conjugate gradients, some twenty products with the graph.
 
     Parameters
@@ -163,12 +162,6 @@ class PropagationClustering(HintedClusterer):
         self.shares_ = self.passed_.cluster_shares
         self.labels_ = self.shares_.argmax(axis=1)
         self.violations_ = link_satisfaction(self.labels_, hints)
-        if self.passed_.n_forced:
-            warn_caller(
-                f"PropagationClustering: the cannot-links need more than n_clusters={self.n_clusters} "
-                "clusters; some rows said to be apart are together. Ask for more clusters.",
-                InconsistentSupervisionWarning,
-            )
         return self
 
     def take_over(self, other: PropagationClustering) -> Self:
