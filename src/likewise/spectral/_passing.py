@@ -45,8 +45,9 @@ class PropagationClustering(HintedClusterer):
     that learn a metric make more.
 
     Links are taken as certain: their weights play no part. Where they contradict one another the must-links
-    win, with a warning. Where they need more than K clusters some are broken, as `violations_` tells. The graph and the first clusters are the costly part; then each row with a class
-    costs one solution by conjugate gradients, some twenty products with the graph.
+    win, with a warning. Where they need more than K clusters some are broken, as `violations_` tells. The
+    graph and the first clusters are the costly part; then each row with a class costs one solution by
+    conjugate gradients, some twenty products with the graph.
 
     Parameters
     ----------
