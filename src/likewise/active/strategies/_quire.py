@@ -47,8 +47,9 @@ class QUIRE:
 
     With more than two groups the value is the mean over the groups, each against the rest; for two groups
     both are the same. Groups are first explored as :class:`FarthestFirst` does, and rows are placed by pairs,
-    as Xiong, Johnson & Corso did to compare with it. The kernel is Gaussian, exp(-gamma |x - z|^2), on
-    columns of unit variance. Ties are broken at random by the seed.
+    as Xiong, Johnson & Corso did to compare with it. The kernel is Gaussian,
+    :math:`e^{-\\gamma \\lVert x - z \\rVert^2}`, on columns of unit variance.
+    Ties are broken at random by the seed.
 
     No model is needed. With m rows placed, a question costs O(n m (d + m)) and 32 MB. The printed form
     inverts a matrix of all rows once: up to `max_rows` of them, O(max_rows^3); of more, it looks at the
