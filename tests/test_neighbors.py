@@ -166,3 +166,12 @@ def test_a_row_far_from_all_others_still_has_neighbours(monkeypatch):
 def test_rows_that_are_all_the_same_have_neighbours_too():
     found = near_rows_by_cells(np.ones((50, 2)), 3, 0)
     assert all(len({*row, i}) == 4 for i, row in enumerate(found.tolist()))
+
+
+def test_cells_give_distances_of_the_rows_they_name(monkeypatch):
+    monkeypatch.setattr(_neighbors, "EXACT_ROWS", 100)
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    distances, neighbors = _neighbors.near_rows(X, 5, "cells", 0)
+    wanted = np.linalg.norm(X[neighbors] - X[:, None], axis=2)
+    np.testing.assert_allclose(distances, wanted)
+    assert (np.diff(distances, axis=1) >= -1e-6).all()

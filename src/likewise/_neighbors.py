@@ -14,7 +14,7 @@ from likewise._optional import require
 from likewise.base import warn_caller
 from likewise.exceptions import MissingDependencyError
 
-Search = Literal["auto", "exact", "approximate"]
+Search = Literal["auto", "exact", "approximate", "cells"]
 
 # From here on near neighbours are searched for approximately, where the package for it is there.
 EXACT_ROWS = 40_000
@@ -22,9 +22,20 @@ _FEW_FOUND = 0.9  # an approximate search that finds a smaller share of the true
 
 
 def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distances and numbers of the k nearest other rows of each row, nearest first."""
-    if search == "exact" or (search == "auto" and len(X) <= EXACT_ROWS):
+    """Return the distances and numbers of the k nearest other rows of each row, nearest first.
+
+    "auto" and "cells" are exact for up to 40,000 rows. Beyond, the first searches by a package for it, if it
+    is there, which takes half a minute to begin; the second cell by cell.
+    """
+    if search == "exact" or (search != "approximate" and len(X) <= EXACT_ROWS):
         return _exact(X, k)
+    if search == "cells":
+        neighbors = near_rows_by_cells(X, k, random_state)
+        distances = np.empty(neighbors.shape)
+        for lo in range(0, len(X), _BLOCK):
+            away = X[neighbors[lo : lo + _BLOCK]] - X[lo : lo + _BLOCK, None]
+            distances[lo : lo + _BLOCK] = np.sqrt(np.einsum("nkd,nkd->nk", away, away))
+        return distances, neighbors
     try:
         package = require("pynndescent", extra="scale")
     except MissingDependencyError:

@@ -243,7 +243,7 @@ def test_strategies_may_come_in_many_ways():
 
 def test_every_name_is_that_of_its_strategy():
     called = {name: strategy_named(name).name for name in STRATEGIES}
-    assert called == {name: name for name in STRATEGIES} | {"asc": "active-spectral"}
+    assert called == {name: name for name in STRATEGIES}
     assert strategy_named(DEFAULT) is None
     assert isinstance(model_for("uncertain", 3), BayesianClustering)
     assert model_for("random", 3) is None

@@ -1,5 +1,7 @@
 """Several annotators: whom to believe, and how far."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -365,3 +367,21 @@ def test_what_is_no_reply_or_kind():
 def test_em_that_is_cut_short_says_so():
     with pytest.warns(ConvergenceWarning, match="still changed after 1 iterations"):
         Annotators(said(Ann="SSDDSD", Bob="SSDDDD", Cem="SDDDSS"), max_iter=1, tol=0)
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second", "n_must", "n_cannot"),
+    [
+        (Question.pair(0, 1), "SAME", "UNSURE", 0, 0),
+        (Question.piles([0, 1, 2]), [[0, 1], [2]], [[0, 2]], 1, 0),
+        (Question.odd([0, 1, 2]), 2, "NEITHER", 0, 0),
+    ],
+)
+def test_of_a_question_answered_twice_nothing_of_the_first_answer_stays(
+    question, first, second, n_must, n_cannot
+):
+    replies = [Reply(question, said, "Ann") for said in (first, second)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        hints = Annotators(replies).supervision(3)
+    assert (len(hints.must), len(hints.cannot)) == (n_must, n_cannot)

@@ -151,3 +151,16 @@ def test_new_rows_are_of_the_cluster_around_them():
 def test_a_restart_that_is_no_share_is_refused(restart):
     with pytest.raises(ValueError, match="restart must be a number above 0 and below 1"):
         PropagationClustering(2, restart=restart).fit([[0.0], [1.0]])
+
+
+def test_rows_of_no_class_that_are_told_apart_are_apart():
+    X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
+    model = fit(X, 2, Supervision.from_links(8, cannot=[(0, 1)]))
+    assert model.labels_[0] != model.labels_[1]
+    assert model.violations_.share == 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_true_links_are_kept_whatever_they_link(seed):
+    X, y = blobs([(0, 0), (3, 0), (0, 3)], size=20, seed=seed)
+    assert fit(X, 3, sample_links(y, 80, random_state=seed)).violations_.share == 1.0

@@ -244,6 +244,11 @@ class End:
             lines.append(f"contradict  {one}")
         if self.sizes is not None:
             lines.append(f"clusters    {len(self.sizes)}, of {', '.join(map(str, self.sizes))} rows")
+            wanted = self.interview.n_clusters
+            if wanted is not None and len(self.sizes) < wanted:
+                lines.append(
+                    f"            {wanted} were asked for: answers joined some, the others are not found yet"
+                )
         kept = "" if self.finished else "; the same command goes on from there"
         lines.append(f"saved       {self.files.save}{kept}")
         lines += [f"wrote       {path}" for path in self.files.wrote[1:]]

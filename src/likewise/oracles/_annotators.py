@@ -341,9 +341,13 @@ def _statements(
     """Return the code of the last answer by question and annotator, and how often each was unsure."""
     said: dict[str, dict[tuple[Rows, str | None], int]] = {kind: {} for kind in WORDS}
     unsure: dict[str | None, int] = {}
+    last: dict[tuple[object, str | None], Reply] = {}
     for reply in replies:
         if not isinstance(reply, Reply):
             raise SupervisionError(f"replies must hold Reply objects, got {reply!r}.")
+        last.pop((reply.question.key, reply.annotator), None)
+        last[reply.question.key, reply.annotator] = reply
+    for reply in last.values():
         who = reply.annotator
         unsure.setdefault(who, 0)
         if reply.question.kind == "triplet" and reply.answer is not Answer.UNSURE:

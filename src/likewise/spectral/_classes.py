@@ -237,15 +237,20 @@ class _Builder:
     def guesses(self, shares: np.ndarray) -> np.ndarray:
         """Return components with the class they most likely are of, for those of which that can be said.
 
-        Those of two rows or more, since a must-link between rows of no class is worth something only so; and
-        those to which one class is left when there are as many classes as clusters.
+        Those of two rows or more, since a must-link between rows of no class is worth something only so;
+        those to which one class is left when there are as many classes as clusters; and those that are apart
+        from one another and would be of the same class.
         """
         waiting = self.waiting()
         allowed = self.open_to(waiting)
         sure = (allowed.sum(axis=1) == 1) & (len(self.heads) == self.n_clusters)
-        use = sure | (self.closure.sizes[waiting] > 1)
-        waiting, allowed = waiting[use], allowed[use]
         chances = ((1 - _DOUBT) * self.mean_shares(shares, waiting) + _DOUBT) * allowed
+        likeliest = np.full(self.closure.n_components, -1, dtype=np.int64)
+        likeliest[waiting] = chances.argmax(axis=1)
+        ends, others = self.edges.of(waiting)
+        use = sure | (self.closure.sizes[waiting] > 1)
+        use[ends[likeliest[waiting[ends]] == likeliest[others]]] = True
+        waiting, chances = waiting[use], chances[use]
         place = self.class_of_component()
         found = []
         for at in np.argsort(-chances.max(axis=1, initial=0.0), kind="stable").tolist():

@@ -61,8 +61,9 @@ class PropagationClustering(HintedClusterer):
         cluster.
     restart : float, default=0.03
         :math:`\gamma`, how strongly a row is drawn to the first clusters rather than to its neighbours.
-    neighbor_search : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are found; "auto" is exact for up to 40,000 rows.
+    neighbor_search : {"cells", "exact", "approximate"}, default="cells"
+        How neighbours are found; "cells" is exact for up to 40,000 rows and goes cell by cell beyond,
+        "approximate" uses pynndescent.
     n_init : int, default=5
         How many times k-means begins anew.
     random_state : int, RandomState or None, default=None
@@ -114,7 +115,7 @@ class PropagationClustering(HintedClusterer):
         "fixed_number": choice(True, False),
         "n_neighbors": integer(1),
         "restart": Rule("a number above 0 and below 1", lambda v: real(0, strict=True).holds(v) and v < 1),
-        "neighbor_search": choice("auto", "exact", "approximate"),
+        "neighbor_search": choice("cells", "exact", "approximate"),
         "n_init": integer(1),
     }
 
@@ -125,7 +126,7 @@ class PropagationClustering(HintedClusterer):
         fixed_number: bool = True,
         n_neighbors: int = 10,
         restart: float = 0.03,
-        neighbor_search: str = "auto",
+        neighbor_search: str = "cells",
         n_init: int = 5,
         random_state: Any = None,
     ) -> None:

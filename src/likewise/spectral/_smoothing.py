@@ -10,7 +10,8 @@ from likewise.spectral._affinity import Graph
 
 _TOL = 1e-5
 _STEPS = 500
-# So many numbers of influences are kept; where rows times known rows are more, each column is solved for.
+# The influence of so many rows, and so many numbers of it, are kept; beyond, each column is solved for.
+_MOST_ROWS = 300
 _MOST_KEPT = 20_000_000
 # Added to a unit diagonal: twins, rows that are like one another and no others, would make it singular.
 _RIDGE = 1e-9
@@ -64,7 +65,7 @@ class Smoother:
         if not len(rows):
             return base
         missing = values - base[rows]
-        if len(rows) * self.n_samples > _MOST_KEPT:
+        if len(rows) > _MOST_ROWS or len(rows) * self.n_samples > _MOST_KEPT:
             changes = [self._extended(rows, column) for column in missing.T]
             return base + np.column_stack(changes)
         # The influences as columns; where they meet, a matrix that is symmetric but for rounding.

@@ -16,6 +16,8 @@ from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, aske
 from likewise.active.strategies._random import RandomPairs
 from likewise.base import integer
 
+_MANY = 1_000_000
+
 
 @dataclass(frozen=True)
 class UncertainRegions:
@@ -239,6 +241,13 @@ class _Asker:
 
 def _closest(X: npt.NDArray[Any], a: IntArray, b: IntArray) -> tuple[int, int]:
     """Return the two rows, one of each, that are closest."""
-    away = cdist(X[a], X[b])
-    at = np.unravel_index(away.argmin(), away.shape)
-    return int(a[at[0]]), int(b[at[1]])
+    if len(a) * len(b) <= _MANY:
+        away = cdist(X[a], X[b])
+        first, second = np.unravel_index(away.argmin(), away.shape)
+    else:  # block by block
+        from sklearn.metrics import pairwise_distances_argmin_min
+
+        nearest, least = pairwise_distances_argmin_min(X[a], X[b])
+        first = least.argmin()
+        second = nearest[first]
+    return int(a[first]), int(b[second])

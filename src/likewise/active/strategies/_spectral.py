@@ -75,7 +75,7 @@ class ActiveSpectral:
     n_neighbors: int = 15
     max_rows: int = 10_000
 
-    name: ClassVar[str] = "active-spectral"
+    name: ClassVar[str] = "asc"
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
 
     def __post_init__(self) -> None:
