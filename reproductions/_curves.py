@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 from scipy.integrate import trapezoid
 
 from _runner import write_json
@@ -144,3 +146,54 @@ def draw(
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=90)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a reproduction does with its plan: measure it, show it as a table, draw it.
+
+    Attributes
+    ----------
+    measure : callable
+        Takes the plan, a console and what keeps the results so far; returns all of them.
+    shown, pictures : callable
+        Make a table of results, and draw them into a folder.
+    order : iterable of str
+        The data sets in the order of the paper.
+    """
+
+    measure: Callable[..., dict[str, Any]]
+    shown: Callable[[dict[str, Any]], Any]
+    pictures: Callable[[dict[str, Any], Path], None]
+    order: Iterable[str]
+
+    def run(self, plan: Any, given: argparse.Namespace, here: Path) -> int:
+        """Measure, draw and write; return 0, or 1 if no data set could be had.
+
+        Results are written after each part, and with ``--record`` merged into ``expected.json``.
+        """
+        expected = here / "expected.json"
+
+        def keep(results: dict[str, Any]) -> None:
+            save(results, given.out / "results.json")
+            if given.record:
+                save(merged(read(expected), results, self.order), expected)
+
+        console = Console()
+        results = self.measure(plan, console, keep)
+        if not results["data"]:
+            console.print("No data set could be had; nothing was written.")
+            return 1
+        console.print(self.shown(results))
+        self.pictures(results, given.out)
+        console.print(f"Wrote results.json and the figures to {given.out}", highlight=False)
+        if given.record:
+            self.pictures(read(expected), here / "figures")
+        return 0
+
+
+def planned(quick: Any, full: Any, given: argparse.Namespace, names: Iterable[str]) -> Any:
+    """Return the plan that the options ask for; `names` are those that take several values."""
+    chosen = {name: tuple(getattr(given, name) or ()) for name in names}
+    chosen |= {"n_runs": given.runs, "jobs": given.jobs}
+    return replace(quick if given.quick else full, **{key: value for key, value in chosen.items() if value})

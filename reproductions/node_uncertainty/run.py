@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import likewise
-from _curves import Style, areas, counted, curve_of, draw, merged, over, read, save, verdict
+from _curves import Report, Style, areas, counted, curve_of, draw, over, planned, verdict
 from _runner import Runner, parser_of, positive, progress_of
 from likewise.exceptions import DatasetNotFoundError
 
@@ -221,32 +221,8 @@ def main(args: list[str] | None = None) -> int:
         )
     parser.add_argument("--runs", type=positive, help="how many runs (default 10; the paper made 30)")
     given = parser.parse_args(args)
-    chosen: dict[str, Any] = {
-        "data": given.data and tuple(given.data),
-        "methods": given.methods and tuple(given.methods),
-        "strategies": given.strategies and tuple(given.strategies),
-        "n_runs": given.runs,
-        "jobs": given.jobs,
-    }
-    plan = replace(QUICK if given.quick else Plan(), **{key: value for key, value in chosen.items() if value})
-    expected = HERE / "expected.json"
-
-    def keep(results: dict[str, Any]) -> None:
-        save(results, given.out / "results.json")
-        if given.record:
-            save(merged(read(expected), results, ex.SETS), expected)
-
-    console = Console()
-    results = measure(plan, console, keep)
-    if not results["data"]:
-        console.print("No data set could be had; nothing was written.")
-        return 1
-    console.print(shown(results))
-    pictures(results, given.out)
-    console.print(f"Wrote results.json and the figures to {given.out}", highlight=False)
-    if given.record:
-        pictures(read(expected), HERE / "figures")
-    return 0
+    plan = planned(QUICK, Plan(), given, ("data", "methods", "strategies"))
+    return Report(measure, shown, pictures, ex.SETS).run(plan, given, HERE)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """The reproduction of Pei & Fern (2014): its protocol, a small run, and what was measured."""
 
-import importlib.util
 import json
-import sys
 import warnings
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise.exceptions import DatasetNotFoundError
 from likewise.supervision import Supervision
+from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "bag_constraints"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -22,18 +21,8 @@ FLOORS = {"letter_carroll": 0.55, "msrcv2": 0.61, "hja_birdsong": 0.76}
 
 @pytest.fixture(scope="module")
 def run():
-    path = sys.path.copy()
-    sys.path.insert(0, str(FOLDER))  # as when the script is run
-    try:
-        spec = importlib.util.spec_from_file_location("reproduce_bag_constraints", FOLDER / "run.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # dataclasses look their module up
-        spec.loader.exec_module(module)
+    with loaded("bag_constraints") as module:
         yield module
-    finally:
-        sys.path[:] = path
-        for name in ("experiments", "pictures", "reproduce_bag_constraints"):
-            sys.modules.pop(name, None)
 
 
 def blobs(run):

@@ -1,8 +1,7 @@
 """The reproduction of Pei (2017), chapter 4: its protocol, a small run, and what was measured."""
 
-import importlib.util
 import json
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from likewise.exceptions import DatasetNotFoundError
+from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "bayesian_active"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -20,18 +20,8 @@ SETS = ("fertility", "sonar", "balance_scale", "transfusion", "letters_ij", "dig
 
 @pytest.fixture(scope="module")
 def run():
-    path = sys.path.copy()
-    sys.path.insert(0, str(FOLDER))  # as when the script is run
-    try:
-        spec = importlib.util.spec_from_file_location("reproduce_bayesian_active", FOLDER / "run.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # dataclasses look their module up
-        spec.loader.exec_module(module)
+    with loaded("bayesian_active") as module:
         yield module
-    finally:
-        sys.path[:] = path
-        for name in ("experiments", "reproduce_bayesian_active"):
-            sys.modules.pop(name, None)
 
 
 def blobs(run):
@@ -47,7 +37,7 @@ def small(run, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run.ex, "problem_of", lambda name: blobs(run))
         patch.setattr(run.ex, "TABLE", (10,))
-        patch.setattr(run, "QUICK", run.replace(run.QUICK, most=10))
+        patch.setattr(run, "QUICK", replace(run.QUICK, most=10))
         assert run.main(["--quick", "--out", str(out)]) == 0
     return out, json.loads((out / "results.json").read_text(encoding="utf-8"))
 

@@ -1,6 +1,5 @@
 """The reproduction of chapter 3 of Pei (2017): its protocol, its quick run, and what was measured."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from likewise.exceptions import DatasetNotFoundError
+from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "discriminative"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -21,17 +21,8 @@ TOLERANCE = 0.1
 
 @pytest.fixture(scope="module")
 def run():
-    before = set(sys.modules)
-    sys.path.insert(0, str(FOLDER))  # as when it is run as a script
-    spec = importlib.util.spec_from_file_location("reproduce_discriminative", FOLDER / "run.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    sys.path.remove(str(FOLDER))
-    for name in ("reproduce_discriminative", "dc_curves", "dc_report"):
-        if name not in before:
-            del sys.modules[name]
+    with loaded("discriminative") as module:
+        yield module
 
 
 @pytest.fixture

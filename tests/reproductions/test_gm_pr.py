@@ -1,8 +1,6 @@
 """The reproduction of Yu, Elhabian & Whitaker: its protocol, a small run, and what was measured."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import joblib
@@ -11,6 +9,7 @@ import pytest
 
 from likewise.evaluation import purity_score
 from likewise.exceptions import DatasetNotFoundError
+from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "gm_pr"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -19,18 +18,8 @@ README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def run():
-    names = ("experiments", "pictures", "reproduce_gm_pr")
-    sys.path.insert(0, str(FOLDER))  # as when the script is run
-    try:
-        spec = importlib.util.spec_from_file_location("reproduce_gm_pr", FOLDER / "run.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # dataclasses look their module up
-        spec.loader.exec_module(module)
+    with loaded("gm_pr") as module:
         yield module
-    finally:
-        sys.path.remove(str(FOLDER))
-        for name in names:
-            sys.modules.pop(name, None)
 
 
 def blobs(n_components=2):

@@ -1,8 +1,6 @@
 """The reproduction of Bilenko, Basu & Mooney (2004): its quick run, its protocol, and what was measured."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 
 from likewise.datasets import load
 from likewise.exceptions import DatasetNotFoundError
+from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "mpck_means"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -19,12 +18,8 @@ TOLERANCE = 0.08
 
 @pytest.fixture(scope="module")
 def run():
-    spec = importlib.util.spec_from_file_location("reproduce_mpck_means", FOLDER / "run.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    with loaded("mpck_means") as module:
+        yield module
 
 
 @pytest.fixture(scope="module")

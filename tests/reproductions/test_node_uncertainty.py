@@ -1,8 +1,6 @@
 """The reproduction of Xiong, Johnson & Corso: its protocol, a small run, and what was measured."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 
 from likewise import Supervision
 from likewise.exceptions import DatasetNotFoundError
+from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "node_uncertainty"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -18,18 +17,8 @@ README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def run():
-    path = sys.path.copy()
-    sys.path.insert(0, str(FOLDER))  # as when the script is run
-    try:
-        spec = importlib.util.spec_from_file_location("reproduce_node_uncertainty", FOLDER / "run.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # dataclasses look their module up
-        spec.loader.exec_module(module)
+    with loaded("node_uncertainty") as module:
         yield module
-    finally:
-        sys.path[:] = path
-        for name in ("experiments", "reproduce_node_uncertainty"):
-            sys.modules.pop(name, None)
 
 
 def blobs(run):

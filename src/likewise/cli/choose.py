@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli._methods import LINKS, METHODS, check_honoured, estimator_of, methods_for
-from likewise.cli._options import columns_of, read_all_hints, table_options
+from likewise.cli._options import columns_of, read_all_hints, same_table, table_options
 from likewise.cli._output import (
     Command,
     Outputs,
@@ -327,21 +327,11 @@ def _next_command(best: dict[str, Any], said: Supervision, asked: dict[str, Any]
     for path in asked["hints"] if uses else ():
         words += ["--hints", path]
     words += ["--as-links"] if uses and not said.kinds <= uses else []
-    for option, value in (
-        ("--id", asked["id_column"]),
-        ("--features", _named(asked["features"])),
-        ("--drop", _named(asked["drop"])),
-        ("--encoding", asked["encoding"]),
-        ("--hints-encoding", asked["hints_encoding"] if uses else None),
-        ("--seed", str(asked["seed"])),
-    ):
-        words += [] if value in (None, "utf-8", "0") else [option, value]
-    words += [f"--{name.replace('_', '-')}" for name in ("no_header", "standardize") if asked[name]]
+    words += same_table(asked)
+    if uses and asked["hints_encoding"] not in (None, "utf-8"):
+        words += ["--hints-encoding", asked["hints_encoding"]]
+    words += ["--seed", str(asked["seed"])] if asked["seed"] else []
     return shlex.join([*words, "--out", "labels.csv"])
-
-
-def _named(names: tuple[str, ...] | None) -> str | None:
-    return None if names is None else ",".join(f'"{name}"' if "," in name else name for name in names)
 
 
 def _tell(rows: list[dict[str, Any]], search: Any, todo: str) -> None:

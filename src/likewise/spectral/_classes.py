@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from sklearn.metrics.pairwise import cosine_similarity
 
 from likewise.spectral._smoothing import Smoother
 from likewise.supervision import Closure
@@ -72,8 +73,6 @@ class Passed:
         How much the classes overlap, from 0 to 1; -1 for a class itself and for classes known to be apart.
     cluster_of_class : ndarray of shape (n_classes,)
         The cluster that each class is part of.
-    n_forced : int
-        How many classes that are known to be apart had to share a cluster.
     n_passes : int
         How many times classes were passed along the graph.
     """
@@ -84,7 +83,6 @@ class Passed:
     heads: np.ndarray
     alike: np.ndarray
     cluster_of_class: np.ndarray
-    n_forced: int
     n_passes: int
     smoother: Smoother
 
@@ -107,31 +105,29 @@ def pass_classes(ready: Ready, closure: Closure, n_clusters: int | None) -> Pass
     """
     builder = _Builder(ready, closure, n_clusters)
     shares, unreached = builder.opened()
-    guessed = builder.guesses(shares)
-    if len(guessed):
-        shares, unreached = builder.passed(guessed)
+    if builder.guess(shares):
+        shares, unreached = builder.passed()
     shares = builder.ruled_out(shares)
     heads = builder.heads
-    alike = _overlap(shares)
+    alike = cosine_similarity(shares.T)
     alike[builder.known_apart()] = -1.0
     np.fill_diagonal(alike, -1.0)
     sizes = np.bincount(shares.argmax(axis=1), minlength=len(heads)) + 1.0
-    clusters, n_forced = _merged(alike, sizes, n_clusters or len(sizes))
+    clusters = _merged(alike, sizes, n_clusters or len(sizes))
     return Passed(
         shares=shares,
         unreached=unreached,
-        class_of=builder.class_of_row(guessed),
+        class_of=np.where(builder.touched, builder.place, -1)[closure.component],
         heads=builder.first_row[heads],
         alike=alike,
         cluster_of_class=clusters,
-        n_forced=n_forced,
         n_passes=builder.n_passes,
         smoother=ready.smoother,
     )
 
 
 class _Builder:
-    """Keeps the components that head a class, and the others that links name."""
+    """Keeps the components that head a class, and which class each component is of (-1: none yet)."""
 
     def __init__(self, ready: Ready, closure: Closure, n_clusters: int | None) -> None:
         self.ready, self.closure, self.n_clusters = ready, closure, n_clusters
@@ -141,23 +137,15 @@ class _Builder:
         self.touched = np.zeros(closure.n_components, dtype=bool)
         self.touched[component[closure.links.rows]] = True
         found = component[ready.medoids]
-        self.heads = found[np.sort(np.unique(found, return_index=True)[1])]
+        self.place = np.full(closure.n_components, -1, dtype=np.int64)
+        self.heads = found[:0]
+        self._open(found[np.sort(np.unique(found, return_index=True)[1])])
         self.linked_rows = np.flatnonzero(self.touched[component])
         self.n_passes = 0
 
-    def class_of_component(self) -> np.ndarray:
-        """Return the class that each component heads, -1 for the others."""
-        place = np.full(self.closure.n_components, -1, dtype=np.int64)
-        place[self.heads] = np.arange(len(self.heads))
-        return place
-
-    def class_of_row(self, guessed: np.ndarray) -> np.ndarray:
-        """Return the class of each row that some link names, as far as it is placed."""
-        place = self.class_of_component()
-        if len(guessed):
-            place[guessed[:, 0]] = guessed[:, 1]
-        place[~self.touched] = -1
-        return np.asarray(place[self.closure.component])
+    def _open(self, news: np.ndarray) -> None:
+        self.place[news] = len(self.heads) + np.arange(len(news))
+        self.heads = np.append(self.heads, news)
 
     def waiting(self) -> np.ndarray:
         """Return the components that links name and that head no class."""
@@ -193,20 +181,17 @@ class _Builder:
         np.add.at(sums, self.closure.component[rows], shares[rows])
         return np.asarray(sums[components] / self.closure.sizes[components, None])
 
-    def passed(self, guessed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def passed(self) -> tuple[np.ndarray, np.ndarray]:
         """Pass the classes from the rows that have one along the graph."""
         self.n_passes += 1
         ready, component = self.ready, self.closure.component
-        place = self.class_of_component()
-        if guessed is not None:
-            place[guessed[:, 0]] = guessed[:, 1]
-        of_row = place[component]
+        of_row = self.place[component]
         # A medoid stands for its cluster before any link names it, but nothing was learned there.
         rows = np.union1d(self.linked_rows[of_row[self.linked_rows] >= 0], ready.medoids)
         told = self.touched[component[rows]]
         n_first, n_classes = len(ready.medoids), len(self.heads)
         counts = np.zeros((n_first, n_classes))
-        counts[np.arange(n_first), place[component[ready.medoids]]] = _TRUST
+        counts[np.arange(n_first), of_row[ready.medoids]] = _TRUST
         np.add.at(counts, (ready.first[rows[told]], of_row[rows[told]]), 1.0)
         base = ready.smoothed @ (counts / counts.sum(axis=1, keepdims=True))
         wanted = np.column_stack([np.eye(n_classes)[of_row[rows]], ~told])
@@ -232,10 +217,10 @@ class _Builder:
             for c in waiting[order[1:]].tolist():
                 if np.isin(news, self.edges.of(np.array([c]))[1]).all():
                     news = np.append(news, c)
-            self.heads = np.append(self.heads, news)
+            self._open(news)
 
-    def guesses(self, shares: np.ndarray) -> np.ndarray:
-        """Return components with the class they most likely are of, for those of which that can be said.
+    def guess(self, shares: np.ndarray) -> bool:
+        """Place components with the class they most likely are of, where that can be said; tell if any was.
 
         Those of two rows or more, since a must-link between rows of no class is worth something only so;
         those to which one class is left when there are as many classes as clusters; and those that are apart
@@ -251,25 +236,20 @@ class _Builder:
         use = sure | (self.closure.sizes[waiting] > 1)
         use[ends[likeliest[waiting[ends]] == likeliest[others]]] = True
         waiting, chances = waiting[use], chances[use]
-        place = self.class_of_component()
-        found = []
         for at in np.argsort(-chances.max(axis=1, initial=0.0), kind="stable").tolist():
             c = int(waiting[at])
-            near = place[self.edges.of(np.array([c]))[1]]
+            near = self.place[self.edges.of(np.array([c]))[1]]
             chances[at, near[near >= 0]] = 0.0
             if chances[at].any():
-                place[c] = int(chances[at].argmax())
-                found.append((c, place[c]))
-        return np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+                self.place[c] = int(chances[at].argmax())
+        return bool((self.place[waiting] >= 0).any())
 
     def ruled_out(self, shares: np.ndarray) -> np.ndarray:
         """Take from rows the classes that they are known to be apart from."""
         waiting = self.waiting()
-        allowed = self.open_to(waiting)
-        where = np.full(self.closure.n_components, -1, dtype=np.int64)
-        where[waiting] = np.arange(len(waiting))
-        rows = self.linked_rows[where[self.closure.component[self.linked_rows]] >= 0]
-        mask = allowed[where[self.closure.component[rows]]]
+        component = self.closure.component[self.linked_rows]
+        rows = self.linked_rows[np.isin(component, waiting)]
+        mask = self.open_to(waiting)[np.searchsorted(waiting, self.closure.component[rows])]
         shares = shares.copy()
         shares[rows] = _normalized((shares[rows] + 1e-12) * mask)
         return shares
@@ -282,33 +262,24 @@ def _normalized(shares: np.ndarray) -> np.ndarray:
     return np.divide(shares, total, out=even, where=total > 0)
 
 
-def _overlap(shares: np.ndarray) -> np.ndarray:
-    """Return the cosines between the columns."""
-    products = shares.T @ shares
-    length = np.sqrt(np.maximum(np.diag(products), 1e-300))
-    return np.asarray(products / np.outer(length, length))
-
-
-def _merged(alike: np.ndarray, sizes: np.ndarray, n_clusters: int) -> tuple[np.ndarray, int]:
+def _merged(alike: np.ndarray, sizes: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return the cluster of each class: classes join until there are no more than `n_clusters`.
 
     First those whose joining would put the fewest pairs of rows together that are apart, in expectation.
-    Classes that are known to be apart join only when nothing else is left; so many are counted.
+    Classes that are known to be apart join only when nothing else is left.
     """
     n = len(sizes)
     cluster, alike, sizes = np.arange(n), alike.copy(), sizes.copy()
     alive = np.ones(n, dtype=bool)
-    n_forced = 0
     for _ in range(n - n_clusters):
         cost = np.outer(sizes, sizes) * (1.0 - alike)
         cost[alike < 0] += 4.0 * sizes.sum() ** 2
         cost[~alive] = cost[:, ~alive] = np.inf
         np.fill_diagonal(cost, np.inf)
         a, b = sorted(np.unravel_index(cost.argmin(), cost.shape))
-        n_forced += int(alike[a, b] < 0)
         apart = (alike[a] < 0) | (alike[b] < 0)
         alike[a] = alike[:, a] = np.where(apart, -1.0, np.maximum(alike[a], alike[b]))
         sizes[a] += sizes[b]
         alive[b] = False
         cluster[cluster == b] = a
-    return np.unique(cluster, return_inverse=True)[1], n_forced
+    return np.asarray(np.unique(cluster, return_inverse=True)[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, diags_array
+from scipy.sparse.linalg import LinearOperator, cg
 
 from likewise.spectral._affinity import Graph
 
@@ -101,21 +102,10 @@ class Smoother:
 
     def _gradients(self, right: np.ndarray, free: np.ndarray | None) -> np.ndarray:
         """Solve (I - (1-gamma) N) x = right by conjugate gradients; where `free` is 0, x stays 0."""
-        stay = 1.0 - self.gamma
-        x = np.zeros_like(right)
-        residual = right.copy()
-        step = residual.copy()
-        size = float(residual @ residual)
-        small = size * _TOL**2
-        for _ in range(_STEPS):
-            if size <= small:
-                break
-            moved = step - stay * (self._normal @ step)
-            if free is not None:
-                moved *= free
-            length = size / float(step @ moved)
-            x += length * step
-            residual -= length * moved
-            before, size = size, float(residual @ residual)
-            step = residual + (size / before) * step
-        return x
+
+        def moved(x: np.ndarray) -> np.ndarray:
+            change = x - (1.0 - self.gamma) * (self._normal @ x)
+            return change if free is None else change * free
+
+        operator = LinearOperator(self._normal.shape, matvec=moved, dtype=np.float64)
+        return np.asarray(cg(operator, right, rtol=_TOL, atol=0.0, maxiter=_STEPS)[0])

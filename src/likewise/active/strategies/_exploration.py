@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from likewise.active._questions import Question
 from likewise.active._state import State
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
 
 # Without a number of clusters the walk goes on while one more row opens a group with more than this chance.
 _UNSEEN = 0.1
@@ -23,6 +26,16 @@ def is_exploring(state: State, places: Places) -> bool:
         return places.n_groups < state.n_clusters
     alone = sum(len(rows) == 1 for rows in places.members)
     return alone > _UNSEEN * len(places.placed)
+
+
+def explore_then(
+    state: State, n: int, placing: Callable[[Places], Placing], *, least: int = 1
+) -> list[Question]:
+    """Return questions that find the groups, at least so many; when that is over, those of `placing`."""
+    places = Places.of(state)
+    if is_exploring(state, places) or places.n_groups < least:
+        return place(state, places, farthest_rows(state, places, n), n)
+    return place(state, places, placing(places), n) if len(places.unplaced) else []
 
 
 def farthest_rows(state: State, places: Places, n: int) -> Placing:

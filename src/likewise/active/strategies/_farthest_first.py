@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from likewise.active._questions import Question
 from likewise.active._state import State
-from likewise.active.strategies._exploration import farthest_rows, is_exploring
-from likewise.active.strategies._node_to_pairs import Places, Placing, place
+from likewise.active.strategies._exploration import explore_then
+from likewise.active.strategies._node_to_pairs import Places, Placing
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class FarthestFirst:
 
     def choose(self, state: State, n: int) -> list[Question]:
         """Return at most n questions that place rows."""
-        places = Places.of(state)
-        if is_exploring(state, places):
-            return place(state, places, farthest_rows(state, places, n), n)
-        rows = state.rng().permutation(places.unplaced)
-        return place(state, places, Placing(rows, lambda row: "was drawn at random"), n)
+
+        def drawn(places: Places) -> Placing:
+            return Placing(state.rng().permutation(places.unplaced), lambda row: "was drawn at random")
+
+        return explore_then(state, n, drawn)

@@ -10,9 +10,9 @@ from scipy.special import entr
 
 from likewise.active._questions import Question
 from likewise.active._state import State
-from likewise.active.strategies._exploration import farthest_rows, is_exploring
+from likewise.active.strategies._exploration import explore_then
 from likewise.active.strategies._labels import by_score
-from likewise.active.strategies._node_to_pairs import FloatArray, Places, Placing, place
+from likewise.active.strategies._node_to_pairs import FloatArray, Places, Placing
 from likewise.active.strategies._rows import default_gamma, squared_distances, standardized_of
 from likewise.base import integer, real
 
@@ -74,11 +74,9 @@ class ProbabilisticKNN:
 
     def choose(self, state: State, n: int) -> list[Question]:
         """Return at most n questions that place rows."""
-        places = Places.of(state)
-        if is_exploring(state, places) or places.n_groups < 2:
-            return place(state, places, farthest_rows(state, places, n), n)
-        if not len(places.unplaced):
-            return []
+        return explore_then(state, n, lambda places: self._placing(state, places), least=2)
+
+    def _placing(self, state: State, places: Places) -> Placing:
         rows = standardized_of(state)
         gamma = default_gamma(rows) if self.gamma is None else self.gamma
         chance = group_chances(rows, places, self.n_neighbors, gamma)
@@ -88,7 +86,7 @@ class ProbabilisticKNN:
             return f"may be of {np.exp(scores[row]):.1f} groups by the placed rows near it"
 
         ordered = by_score(state, places, scores)
-        return place(state, places, Placing(ordered, because, scores, likely=lambda row: chance[row]), n)
+        return Placing(ordered, because, scores, likely=lambda row: chance[row])
 
 
 def group_chances(rows: FloatArray, places: Places, n_neighbors: int, gamma: float) -> FloatArray:

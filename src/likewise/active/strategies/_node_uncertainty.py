@@ -10,9 +10,9 @@ import numpy as np
 
 from likewise.active._questions import Question
 from likewise.active._state import State
-from likewise.active.strategies._exploration import farthest_rows, is_exploring
+from likewise.active.strategies._exploration import explore_then
 from likewise.active.strategies._labels import by_score, labels_of
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
 from likewise.active.strategies._rows import standardized
 from likewise.base import choice, integer
 
@@ -96,11 +96,9 @@ class NodeUncertainty:
 
     def choose(self, state: State, n: int) -> list[Question]:
         """Return at most n questions that place rows."""
-        places = Places.of(state)
-        if is_exploring(state, places):
-            return place(state, places, farthest_rows(state, places, n), n)
-        if not len(places.unplaced):
-            return []
+        return explore_then(state, n, lambda places: self._placing(state, places))
+
+    def _placing(self, state: State, places: Places) -> Placing:
         labels = labels_of(state, self.name)
         if self.scope == "local":
             scores = disagreement(labels, self._neighbors(state))
@@ -112,7 +110,7 @@ class NodeUncertainty:
                 return f"has {scores[row]:.0%} of its neighbours in other clusters"
             return f"may be of {np.exp(scores[row]):.1f} clusters"
 
-        return place(state, places, Placing(by_score(state, places, scores), because, scores), n)
+        return Placing(by_score(state, places, scores), because, scores)
 
     def _neighbors(self, state: State) -> IntArray:
         key = ("mahalanobis neighbours", self.n_neighbors)

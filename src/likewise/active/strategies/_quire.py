@@ -11,9 +11,9 @@ from scipy.spatial.distance import cdist
 
 from likewise.active._questions import Question
 from likewise.active._state import State
-from likewise.active.strategies._exploration import farthest_rows, is_exploring
+from likewise.active.strategies._exploration import explore_then
 from likewise.active.strategies._labels import by_score
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
 from likewise.active.strategies._rows import default_gamma, squared_distances, standardized_of
 from likewise.base import choice, integer, real
 
@@ -103,11 +103,9 @@ class QUIRE:
 
     def choose(self, state: State, n: int) -> list[Question]:
         """Return at most n questions that place rows."""
-        places = Places.of(state)
-        if is_exploring(state, places) or places.n_groups < 2:
-            return place(state, places, farthest_rows(state, places, n), n)
-        if not len(places.unplaced):
-            return []
+        return explore_then(state, n, lambda places: self._placing(state, places), least=2)
+
+    def _placing(self, state: State, places: Places) -> Placing:
         rows = standardized_of(state)
         gamma = default_gamma(rows) if self.gamma is None else self.gamma
         mean, variance, log_det = predictions(rows, places, gamma, self.ridge)
@@ -126,7 +124,7 @@ class QUIRE:
         # A row that was not looked at has an infinite value; questions want a score that is finite.
         largest = float(values[np.isfinite(values)].max(initial=0.0))
         scores = -np.where(np.isfinite(values), values, largest + 1.0)
-        return place(state, places, Placing(by_score(state, places, scores), because, scores), n)
+        return Placing(by_score(state, places, scores), because, scores)
 
     def _own(self, state: State, rows: FloatArray, gamma: float) -> tuple[FloatArray, float]:
         """Return L_ss of each row, infinite for one not looked at, and log det M; kept in the cache."""

@@ -16,9 +16,9 @@ _ENTRIES = 4_000_000  # so many distances are held at a time: 32 MB
 
 def standardized(X: Any) -> FloatArray:
     """Return the rows with columns of mean 0 and variance 1; a column that does not vary is 0."""
-    given = np.asarray(X, dtype=np.float64)
-    scale = given.std(axis=0)
-    rows: FloatArray = (given - given.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    from sklearn.preprocessing import StandardScaler
+
+    rows: FloatArray = StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
     return rows
 
 
