@@ -7,6 +7,7 @@
     │   ├── InconsistentSupervisionError        hints that contradict one another
     │   ├── UnsupportedSupervisionError         a kind of hint that the method does not honour
     │   └── InfeasibleSupervisionError          hints that no clustering with these parameters can meet
+    ├── HierarchyError (ValueError)             a label hierarchy with a cycle, an unknown label, two parents
     ├── FileFormatError (ValueError)            a file that cannot be read as what it should be
     ├── DatasetNotFoundError (LookupError)      a data set that cannot be had on this machine
     ├── OracleError                             whoever answers failed, or gave what is no answer
@@ -25,6 +26,7 @@ __all__ = [
     "ChangedIdsWarning",
     "DatasetNotFoundError",
     "FileFormatError",
+    "HierarchyError",
     "InconsistentSupervisionError",
     "InconsistentSupervisionWarning",
     "InfeasibleSupervisionError",
@@ -55,6 +57,10 @@ class UnsupportedSupervisionError(SupervisionError):
 
 class InfeasibleSupervisionError(SupervisionError):
     """Hints that are consistent, yet that no clustering with these parameters can meet."""
+
+
+class HierarchyError(LikewiseError, ValueError):
+    """Labels that form no such hierarchy: a cycle, an unknown label, one parent too many."""
 
 
 class FileFormatError(LikewiseError, ValueError):
