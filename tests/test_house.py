@@ -10,8 +10,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "likewise"
 FLOORS = [
     {"exceptions", "kernels", "_optional", "_compat", "_threads"},
-    {"supervision"},
-    {"base", "seeding", "evaluation", "datasets", "_neighbors"},
+    {"supervision", "hierarchy"},
+    {"base", "seeding", "evaluation", "datasets", "_neighbors", "_near_blocks"},
     {"kmeans", "mixture", "spectral", "discriminative", "bayesian", "metric", "multilabel", "active"},
     {"oracles", "testing", "plotting", "distributed"},
     {"studio"},

@@ -38,6 +38,7 @@ from likewise.evaluation._satisfaction import (
     triplet_satisfaction,
 )
 from likewise.evaluation._scores import Rows, Scores, scores
+from likewise.evaluation._trees import ancestor_f1, robinson_foulds
 
 __all__ = [
     "HeldOut",
@@ -53,6 +54,7 @@ __all__ = [
     "Scores",
     "TripletSatisfaction",
     "adjusted_rand_score",
+    "ancestor_f1",
     "compare_hints",
     "cross_validate_hints",
     "link_satisfaction",
@@ -62,6 +64,7 @@ __all__ = [
     "pairwise_precision_recall_f",
     "purity_score",
     "rand_score",
+    "robinson_foulds",
     "scores",
     "triplet_information",
     "triplet_satisfaction",

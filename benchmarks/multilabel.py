@@ -1,0 +1,174 @@
+"""Speed of learning with a hierarchy of labels: the best tree, exact inference on it, and how both grow.
+
+`python benchmarks/multilabel.py` (`--only tree` or `inference` for a part, `--quick` without networkx at 300
+labels and with fewer repeats). CPU seconds on one thread, the best of a few. The peer of the tree is
+networkx, in the same run and on the same weights, stopped after 120 seconds by the clock; the floor of
+inference is one `expit` of all logits.
+"""
+
+import argparse
+import json
+import multiprocessing
+import platform
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+import likewise
+from likewise.kernels.arborescence import edge_margins, maximum_arborescence
+from likewise.kernels.label_tree import pair_sums, posterior
+
+HERE = Path(__file__).parent
+PEER_SECONDS = 120
+console = Console()
+
+
+def seconds_of(call, repeats=1):
+    """Return the least CPU seconds of a few calls."""
+    seconds = []
+    for _ in range(repeats):
+        started = time.process_time()
+        call()
+        seconds.append(time.process_time() - started)
+    return min(seconds)
+
+
+# The best tree
+
+
+def drawn_weights(n_labels):
+    """Return weights in which near labels attract each other and none the root, so that cycles nest."""
+    rng = np.random.default_rng(0)
+    place = rng.normal(size=(n_labels + 1, 3))
+    weights = -np.linalg.norm(place[:, None] - place, axis=2) + 0.1 * rng.normal(size=(n_labels + 1,) * 2)
+    weights[0] -= 100
+    return weights
+
+
+def of_networkx(weights):
+    """Return the seconds and the total weight of networkx, without the time to build its graph."""
+    import networkx as nx
+
+    nodes = range(len(weights))
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from((p, c, weights[p, c]) for p in nodes for c in nodes if c not in (0, p))
+    found = []
+    seconds = seconds_of(lambda: found.append(nx.maximum_spanning_arborescence(graph)))
+    return seconds, sum(weights[p, c] for p, c in found[0].edges)
+
+
+def of_peer(weights):
+    """Return what `of_networkx` does, from a process that can be stopped, or two None if it was."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        try:
+            return pool.apply_async(of_networkx, (weights,)).get(PEER_SECONDS)
+        except multiprocessing.TimeoutError:
+            return None, None
+
+
+def trees(quick):
+    rows = []
+    for n_labels in (100, 300, 1000):
+        weights = drawn_weights(n_labels)
+        parents = maximum_arborescence(weights)
+        edge_margins(weights[:5, :5].copy(), maximum_arborescence(weights[:5, :5].copy()))  # compile
+        row = {
+            "labels": n_labels,
+            "s": seconds_of(lambda w=weights: maximum_arborescence(w), 5),
+            "margins_s": seconds_of(lambda w=weights, p=parents: edge_margins(w, p)),
+        }
+        if n_labels <= (100 if quick else 300):
+            row["networkx_s"], theirs = of_peer(weights)
+            if theirs is not None:
+                ours = weights[parents[1:], np.arange(1, n_labels + 1)].sum()
+                row["difference"] = float(abs(theirs - ours))
+        rows.append(row)
+    table = Table("labels", "best tree, ms", "networkx, s", "times faster", "difference", "margins, s")
+    for row in rows:
+        cells = [""] * 3
+        if "difference" in row:
+            peer = row["networkx_s"]
+            cells = [f"{peer:.1f}", f"{peer / row['s']:,.0f}", f"{row['difference']:.1e}"]
+        elif "networkx_s" in row:
+            cells = ["stopped", "", ""]  # by the clock, which is no ratio of CPU seconds
+        table.add_row(str(row["labels"]), f"{1e3 * row['s']:.2f}", *cells, f"{row['margins_s']:.3f}")
+    console.print(table)
+    return rows
+
+
+# Inference
+
+
+def drawn_rows(n, n_labels):
+    """Return a random tree, chances and records, as the kernels take them."""
+    rng = np.random.default_rng(0)
+    parents = np.array([rng.integers(-1, c) if c else -1 for c in range(n_labels)])
+    z = (rng.uniform(size=(n, n_labels)) < 0.2).astype(np.uint8)
+    chances = np.full(n_labels, 0.01), z, np.full(n_labels, 0.8)
+    return parents, np.arange(n_labels), rng.normal(size=(n, n_labels)), *chances
+
+
+def measured(n, n_labels, repeats):
+    problem = drawn_rows(n, n_labels)
+    one, both = np.empty((n, n_labels)), np.empty((n, n_labels))
+    sums = np.zeros((n_labels, n_labels)), np.zeros((n_labels, n_labels))
+    return {
+        "rows": n,
+        "labels": n_labels,
+        "expit_s": seconds_of(lambda: expit(problem[2], out=one), repeats),
+        "posterior_s": seconds_of(lambda: posterior(*problem, one, both), repeats),
+        "pairs_s": seconds_of(lambda: pair_sums(*problem, problem[2], *sums), repeats),
+    }
+
+
+def inference(quick):
+    measured(10, 3, 1)  # compile
+    repeats = 2 if quick else 5
+    rows = [measured(10_000, n_labels, repeats) for n_labels in (25, 27, 50, 100, 200)]
+    rows += [measured(n, 100, repeats) for n in (2_500, 5_000)]
+    rows.sort(key=lambda row: (row["labels"], row["rows"]))
+    table = Table("rows", "labels", "expit, ms", "posterior, ms", "all pairs, ms", "ns per row and pair")
+    for row in rows:
+        table.add_row(
+            f"{row['rows']:,}",
+            str(row["labels"]),
+            *(f"{1e3 * row[name]:.1f}" for name in ("expit_s", "posterior_s", "pairs_s")),
+            f"{1e9 * row['pairs_s'] / row['rows'] / row['labels'] ** 2:.1f}",
+        )
+    console.print(table)
+    return rows
+
+
+# Each part takes `quick`, prints its table and returns rows that JSON can hold. Full fits of the estimator
+# belong here as further parts: 10,000 x 100 with 27 labels, 5,000 x 800 with 96, and 25 to 200 labels.
+PARTS = {"tree": trees, "inference": inference}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="no networkx at 300 labels, fewer repeats")
+    parser.add_argument("--only", choices=PARTS, help="measure one part, and keep what is known of the rest")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "multilabel.json")
+    args = parser.parse_args()
+    results = json.loads(args.out.read_text()) if args.only and args.out.exists() else {}
+    results |= {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "version": likewise.__version__,
+    }
+    with threadpool_limits(1):
+        for name in [args.only] if args.only else PARTS:
+            results[name] = PARTS[name](args.quick)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

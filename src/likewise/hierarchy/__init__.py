@@ -1,0 +1,14 @@
+"""Label hierarchies as data: which label stands under which, what follows from it, and its files."""
+
+from likewise.hierarchy._consistency import Consistency
+from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.hierarchy._partial import PartialHierarchy
+from likewise.hierarchy.io import read_hierarchy, write_hierarchy
+
+__all__ = [
+    "Consistency",
+    "LabelHierarchy",
+    "PartialHierarchy",
+    "read_hierarchy",
+    "write_hierarchy",
+]

@@ -1,0 +1,131 @@
+"""Hierarchies as a table of edges: one line for each parent of each label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from likewise.exceptions import FileFormatError
+from likewise.hierarchy import _graph
+from likewise.hierarchy._checks import cycle_text
+from likewise.hierarchy._columns import COLUMNS, told
+from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.hierarchy._parts import appearing
+from likewise.supervision._records import Problems
+from likewise.supervision._tables import NOTE, csv_line, csv_rows
+
+ROOT = "root"
+_NEEDED = ("parent", "child")
+
+
+def compose(hierarchy: LabelHierarchy) -> str:
+    """Return the table: labels in column order, those on the root under the parent "root".
+
+    Where a label is itself called "root", the labels on the root have an empty parent instead.
+    """
+    root = "" if ROOT in hierarchy.names else ROOT
+    columns = told(hierarchy)
+    lines = [csv_line([*_NEEDED, *columns])]
+    for k, name in enumerate(hierarchy.names):
+        numbers = ["" if (x := values[k]) != x else repr(x) for values in columns.values()]
+        above = [hierarchy.names[p] for p in hierarchy.parent_lists[k]]
+        lines += [csv_line([parent, name, *numbers]) for parent in above or [root]]
+    return "".join(line + "\n" for line in lines)
+
+
+def parse(text: str, root: str, path: str) -> dict[str, Any]:
+    """Return the names, edges and columns of a table of edges."""
+    problems = Problems(path)
+    first_line = 1
+    while text.startswith("#"):
+        text = text.partition("\n")[2]
+        first_line += 1
+    rows = csv_rows(text, first_line, problems)
+    header = [cell.strip().lower() for cell in next(rows, (0, []))[1]]
+    _check_header(header, f"{path}:{first_line}")
+    table = _Table(header, problems)
+    for line, row in rows:
+        table.add(line, row)
+    problems.settle()
+    if not table.lines:
+        raise FileFormatError(
+            f"{path}: there is no line below the header; a hierarchy has at least one label."
+        )
+    return table.parts(root)
+
+
+def _check_header(header: list[str], where: str) -> None:
+    said = f"{where}: the columns are {', '.join(map(repr, header))}"
+    if missing := [name for name in _NEEDED if name not in header]:
+        sep = next((sep for sep in (";", "\t") if len(header) == 1 and sep in header[0]), None)
+        tip = f" The cells seem to be separated by {sep!r}; wanted commas." if sep else ""
+        raise FileFormatError(
+            f"{said}; there is no {' and no '.join(missing)}. Begin the file with the line parent,child.{tip}"
+        )
+    known = (*_NEEDED, *COLUMNS, NOTE)
+    if unknown := [name for name in header if name not in known]:
+        raise FileFormatError(
+            f"{said}; {unknown[0]!r} is not known. Known are {', '.join(known)}; rename or remove the others."
+        )
+    if len(set(header)) < len(header):
+        raise FileFormatError(f"{said}: a name occurs twice.")
+
+
+class _Table:
+    """The lines of a table of edges, and what is wrong with them."""
+
+    def __init__(self, header: list[str], problems: Problems) -> None:
+        self.header, self.problems = header, problems
+        self.lines: dict[tuple[str, str], int] = {}
+        self.told: dict[str, dict[str, float]] = {name: {} for name in COLUMNS if name in header}
+
+    def add(self, line: int, row: list[str]) -> None:
+        """Take a line, or note what is wrong with it."""
+        if len(row) != len(self.header):
+            self.problems.add(line, f"{len(row)} cell(s) where the header has {len(self.header)}.")
+            return
+        cells = dict(zip(self.header, row, strict=True))
+        parent, child = cells["parent"], cells["child"]
+        if not child:
+            self.problems.add(line, "child is empty. An empty parent is the root; a child needs a name.")
+        elif parent == child:
+            self.problems.add(line, f"label {child!r} is its own parent. Take this line out.")
+        else:
+            self.lines.setdefault((parent, child), line)
+            for name, values in self.told.items():
+                self._number(line, child, name, cells[name], values)
+
+    def _number(self, line: int, child: str, name: str, cell: str, values: dict[str, float]) -> None:
+        try:
+            value = float(cell) if cell.strip() else float("nan")
+        except ValueError:
+            self.problems.add(line, f"the {name} is {cell!r}; wanted a number such as 0.5, or nothing.")
+            return
+        before = values.setdefault(child, value)
+        if before != value and not (before != before and value != value):
+            said = f"label {child!r} has the {name} {value:g} here and {before:g} above"
+            self.problems.add(line, f"{said}. It belongs to the label, so all its lines must agree.")
+
+    def parts(self, root: str) -> dict[str, Any]:
+        """Return the names, edges and columns, once no line is wrong in itself."""
+        is_label = any(child == root for _, child in self.lines)
+        top = {""} if is_label else {"", root}
+        edges = [edge for edge in self.lines if edge[0] not in top]
+        below = {child for _, child in edges}
+        for (parent, child), line in self.lines.items():
+            if parent in top and child in below:
+                self.problems.add(line, f"label {child!r} is on the root here and has a parent elsewhere.")
+        names = appearing([(None if p in top else p, c) for p, c in self.lines], None)
+        self._check_circle(names, edges)
+        self.problems.settle()
+        parts: dict[str, Any] = {"names": names, "edges": edges}
+        for name, values in self.told.items():
+            parts[COLUMNS[name]] = [values.get(label, float("nan")) for label in names]
+        return parts
+
+    def _check_circle(self, names: tuple[str, ...], edges: Iterable[tuple[str, str]]) -> None:
+        """Look for a cycle here as well, since only here the lines are known."""
+        cycle = _graph.cycle_of(names, edges)
+        if cycle:
+            line = max(self.lines[edge] for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+            self.problems.add(line, f"{cycle_text(cycle)} Take one of these edges out.")

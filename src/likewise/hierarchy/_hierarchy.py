@@ -1,0 +1,376 @@
+"""A hierarchy over labels: which label stands under which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from likewise.exceptions import HierarchyError
+from likewise.hierarchy import _graph, _networkx
+from likewise.hierarchy._checks import (
+    BoolArray,
+    Edge,
+    FloatArray,
+    IntArray,
+    check_column,
+    check_names,
+    cycle_text,
+    edge_positions,
+    listed,
+    unknown_label,
+)
+from likewise.hierarchy._consistency import Consistency
+from likewise.hierarchy._indicators import held_labels, with_labels
+from likewise.hierarchy._parts import parts_of_edges, parts_of_parents
+
+
+class LabelHierarchy:
+    """A tree over labels, or a directed graph without cycles, in which a label includes those below it.
+
+    A row that holds a label ought to hold all of the label's ancestors. A label without a parent hangs on
+    the root, which every row holds; the root is no label and has no name here. A hierarchy cannot be
+    changed, and two are equal if they have the same names, in the same order, and the same edges.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The labels, in the order of the columns of the indicators.
+    edges : iterable of (parent, child), default=()
+        Pairs of names, or of positions in `names`. The same edge twice is one edge.
+    scores : array-like of shape (n_labels,), optional
+        How much better the data are explained by the parents of each label than by the root alone, in
+        log-likelihood; 0 for a label on the root.
+    margins : array-like of shape (n_labels,), optional
+        How much worse the next best choice of a parent would be; infinite if there was no choice.
+    counts : array-like of shape (n_labels,), optional
+        How many rows hold each label. In all three, NaN means not known.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The labels.
+    scores, margins, counts : ndarray of float64, of shape (n_labels,), or None
+        As given, read-only.
+
+    Notes
+    -----
+    Making a hierarchy costs O(n_labels + n_edges); :meth:`ancestor_matrix`, :meth:`close` and all that
+    needs every ancestor of every label take n_labels² bytes.
+
+    Examples
+    --------
+    >>> from likewise.hierarchy import LabelHierarchy
+    >>> pets = LabelHierarchy(["animal", "cat", "kitten", "toy"], [("animal", "cat"), ("cat", "kitten")])
+    >>> pets
+    LabelHierarchy(4 labels: 2 on the root, 2 edges, depth 2)
+    >>> pets.ancestors("kitten"), pets.tops
+    (('cat', 'animal'), ('animal', 'toy'))
+    >>> pets.close([[0, 0, 1, 0], [0, 1, 0, 1]])
+    array([[1, 1, 1, 0],
+           [1, 1, 0, 1]])
+    >>> print(pets.consistency([[0, 0, 1, 0], [1, 1, 0, 1]]))
+    50.0% of 2 rows are consistent; most often broken: 'kitten' without 'cat', in 1 row(s)
+    """
+
+    names: tuple[str, ...]
+    scores: FloatArray | None
+    margins: FloatArray | None
+    counts: FloatArray | None
+    _pairs: IntArray
+    _depths: IntArray
+    _index: dict[str, int]
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        edges: Any = (),
+        *,
+        scores: Any = None,
+        margins: Any = None,
+        counts: Any = None,
+    ) -> None:
+        checked = check_names(names)
+        index = {name: k for k, name in enumerate(checked)}
+        pairs = edge_positions(edges, checked, index)
+        self.__dict__.update(
+            names=checked,
+            scores=check_column(scores, len(checked), "scores"),
+            margins=check_column(margins, len(checked), "margins"),
+            counts=check_column(counts, len(checked), "counts", least=0),
+            _pairs=_frozen(pairs),
+            _index=index,
+        )
+        depths, cycle = _graph.depths_or_cycle(self.parent_lists, self._child_lists)
+        if cycle:
+            raise HierarchyError(f"{cycle_text([checked[k] for k in cycle])} Take one of these edges out.")
+        self.__dict__["_depths"] = _frozen(depths)
+
+    # ------------------------------------------------------------------ making one
+
+    @classmethod
+    def from_edges(
+        cls, edges: Any, *, names: Iterable[str] | None = None, root: str | None = "root"
+    ) -> LabelHierarchy:
+        """Make a hierarchy from pairs of names that may also speak of the root.
+
+        Parameters
+        ----------
+        edges : iterable of (parent, child)
+            Pairs of names. A pair whose parent is `root` says that the child is on the root.
+        names : iterable of str, optional
+            The labels in column order. By default those that `edges` names, in order of appearance.
+        root : str or None, default="root"
+            The name of the root; None if `edges` does not speak of it.
+
+        Examples
+        --------
+        >>> LabelHierarchy.from_edges([("root", "animal"), ("animal", "cat")]).edges
+        (('animal', 'cat'),)
+        """
+        return cls(**parts_of_edges(edges, names, root))
+
+    @classmethod
+    def from_parents(cls, parents: Any, names: Iterable[str] | None = None) -> LabelHierarchy:
+        """Make a tree from the position of each label's parent, -1 for a label on the root.
+
+        Parameters
+        ----------
+        parents : array-like of int, of shape (n_labels,)
+            The positions.
+        names : iterable of str, optional
+            The labels; by default "0", "1" and so on.
+
+        Examples
+        --------
+        >>> LabelHierarchy.from_parents([-1, 0, 0, 1]).edges
+        (('0', '1'), ('0', '2'), ('1', '3'))
+        """
+        return cls(**parts_of_parents(parents, names))
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, root: Any = None) -> LabelHierarchy:
+        """Make a hierarchy from a directed networkx graph whose edges go from parent to child.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph
+            Its nodes, turned into text, are the labels, in their order. Where nodes have the attributes
+            ``score``, ``margin`` or ``count``, these are kept.
+        root : node, optional
+            The node that is the root, and so no label.
+        """
+        return cls(**_networkx.parts_of(graph, root))
+
+    def to_networkx(self, *, root: str | None = None) -> Any:
+        """Return a networkx ``DiGraph`` with an edge from each parent to each of its children.
+
+        Parameters
+        ----------
+        root : str, optional
+            Adds a node of this name, with edges to the labels on the root.
+
+        Returns
+        -------
+        networkx.DiGraph
+            The nodes are the names, with the attributes ``score``, ``margin`` and ``count`` where there are
+            any. Needs ``pip install 'likewise[graphs]'``.
+        """
+        return _networkx.graph_of(self, root)
+
+    # ------------------------------------------------------------------ its shape
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+        return len(self.names)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """The edges (parent, child) between labels, ordered by the position of the child."""
+        return tuple((self.names[p], self.names[c]) for p, c in self._pairs.tolist())
+
+    @cached_property
+    def parent_lists(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of the parents of each label; none for a label on the root."""
+        return _graph.grouped(self._pairs[:, 1], self._pairs[:, 0], self.n_labels)
+
+    @cached_property
+    def _child_lists(self) -> tuple[tuple[int, ...], ...]:
+        return _graph.grouped(self._pairs[:, 0], self._pairs[:, 1], self.n_labels)
+
+    @cached_property
+    def is_tree(self) -> bool:
+        """Whether no label has more than one parent."""
+        return all(len(above) <= 1 for above in self.parent_lists)
+
+    @cached_property
+    def parents(self) -> IntArray:
+        """The position of each label's parent, -1 for the root; a HierarchyError if this is no tree."""
+        if not self.is_tree:
+            name = next(self.names[k] for k, above in enumerate(self.parent_lists) if len(above) > 1)
+            raise HierarchyError(
+                f"label {name!r} has the parents {listed(self._above(name))}, so this is no tree. Use "
+                "parent_lists, which holds them all."
+            )
+        above = np.full(self.n_labels, -1, dtype=np.int64)
+        above[self._pairs[:, 1]] = self._pairs[:, 0]
+        return _frozen(above)
+
+    @property
+    def depths(self) -> IntArray:
+        """The longest way down to each label; 0 for a label on the root."""
+        return self._depths
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The positions of the labels, parents before children: by depth, then by position."""
+        return _frozen(np.argsort(self.depths, kind="stable"))
+
+    @cached_property
+    def tops(self) -> tuple[str, ...]:
+        """The labels on the root."""
+        return tuple(name for name, above in zip(self.names, self.parent_lists, strict=True) if not above)
+
+    def children(self, name: str) -> tuple[str, ...]:
+        """Return the labels right below one, by position."""
+        return tuple(self.names[k] for k in self._child_lists[self._at(name)])
+
+    def ancestors(self, name: str) -> tuple[str, ...]:
+        """Return all labels above one, the nearest first."""
+        return tuple(self.names[k] for k in _graph.reachable(self._at(name), self.parent_lists))
+
+    def descendants(self, name: str) -> tuple[str, ...]:
+        """Return all labels below one, the nearest first."""
+        return tuple(self.names[k] for k in _graph.reachable(self._at(name), self._child_lists))
+
+    def ancestor_matrix(self) -> BoolArray:
+        """Return a square array whose entry ``[a, d]`` is true if label a is an ancestor of label d."""
+        return _graph.ancestor_matrix(self.parent_lists, self.order)
+
+    # ------------------------------------------------------------------ with label indicators
+
+    def close(self, Y: Any) -> Any:
+        """Give every row the ancestors of the labels that it holds.
+
+        Parameters
+        ----------
+        Y : array-like, sparse matrix or DataFrame, of shape (n_samples, n_labels)
+            1 where a row holds a label, else 0. The columns are in the order of `names`; those of a
+            DataFrame are found by name.
+
+        Returns
+        -------
+        ndarray, sparse matrix or DataFrame
+            A copy of the same kind and dtype. Closing it again changes nothing.
+
+        Notes
+        -----
+        The cost follows the number of labels that the rows hold after closing.
+        """
+        upwards = sparse.csr_array(
+            self.ancestor_matrix().T | np.eye(self.n_labels, dtype=bool), dtype=np.int32
+        )
+        closed = sparse.csr_array(held_labels(Y, self.names) @ upwards)
+        closed.data[:] = 1
+        return with_labels(Y, closed, self.names)
+
+    def consistency(self, Y: Any) -> Consistency:
+        """Count the rows that hold a label without one of its parents.
+
+        Parameters
+        ----------
+        Y : array-like, sparse matrix or DataFrame, of shape (n_samples, n_labels)
+            As in :meth:`close`.
+
+        Returns
+        -------
+        Consistency
+            The share of consistent rows, and how often each of :attr:`edges` is broken.
+        """
+        return Consistency.of(held_labels(Y, self.names), self._pairs, self.edges)
+
+    def restrict(self, names: Iterable[str]) -> LabelHierarchy:
+        """Keep some of the labels; the children of the others go to their nearest kept ancestors.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The labels to keep, in their new order. With all labels this only changes the order.
+
+        Returns
+        -------
+        LabelHierarchy
+            Of two kept labels one is above the other if and only if it was. A label whose parents are
+            others now has no known score or margin: NaN.
+
+        Examples
+        --------
+        >>> pets = LabelHierarchy.from_edges([("animal", "cat"), ("cat", "kitten")])
+        >>> pets.restrict(["kitten", "animal"]).edges
+        (('animal', 'kitten'),)
+        """
+        kept = check_names(names)
+        at = [self._at(name) for name in kept]
+        above = _graph.nearest_kept(self.parent_lists, self.order, set(at))
+        moved = np.array([sorted(above[k]) != list(self.parent_lists[k]) for k in at])
+
+        def part(column: FloatArray | None, *, of_edges: bool) -> FloatArray | None:
+            return None if column is None else np.where(moved & of_edges, np.nan, column[at])
+
+        return LabelHierarchy(
+            kept,
+            [(self.names[p], self.names[k]) for k in at for p in above[k]],
+            scores=part(self.scores, of_edges=True),
+            margins=part(self.margins, of_edges=True),
+            counts=part(self.counts, of_edges=False),
+        )
+
+    # ------------------------------------------------------------------ as an object
+
+    def _at(self, name: str) -> int:
+        if name not in self._index:
+            raise unknown_label(name, self.names)
+        return self._index[name]
+
+    def _above(self, name: str) -> tuple[str, ...]:
+        return tuple(self.names[k] for k in self.parent_lists[self._at(name)])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a LabelHierarchy cannot be changed; {name!r} cannot be set. Make another one.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a LabelHierarchy cannot be changed; {name!r} cannot be deleted.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelHierarchy):
+            return NotImplemented
+        return self.names == other.names and np.array_equal(self._pairs, other._pairs)
+
+    def __hash__(self) -> int:
+        return hash((self.names, self._pairs.tobytes()))
+
+    def __len__(self) -> int:
+        return self.n_labels
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pickle of arrays forgets that they are read-only; making the object anew remembers.
+        return _made, (self.names, self._pairs, self.scores, self.margins, self.counts)
+
+    def __repr__(self) -> str:
+        return (
+            f"LabelHierarchy({self.n_labels} labels: {len(self.tops)} on the root, {len(self._pairs)} edges, "
+            f"depth {self.depths.max()})"
+        )
+
+
+def _made(names: Any, edges: Any, scores: Any, margins: Any, counts: Any) -> LabelHierarchy:
+    return LabelHierarchy(names, edges, scores=scores, margins=margins, counts=counts)
+
+
+def _frozen(array: IntArray) -> IntArray:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,111 @@
+"""Hierarchies as JSON: one object a label, with the names of its parents and what is known of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from likewise.exceptions import FileFormatError
+from likewise.hierarchy._columns import COLUMNS, told
+from likewise.hierarchy._hierarchy import LabelHierarchy
+
+FORMAT = "likewise label hierarchy"
+VERSION = 1
+
+
+def compose(hierarchy: LabelHierarchy) -> str:
+    """Return the JSON text, with a line for each label."""
+    columns = told(hierarchy)
+    lines = []
+    for k, name in enumerate(hierarchy.names):
+        label: dict[str, Any] = {
+            "name": name,
+            "parents": [hierarchy.names[p] for p in hierarchy.parent_lists[k]],
+        }
+        label |= {column: _written(values[k]) for column, values in columns.items()}
+        lines.append("    " + json.dumps(label, ensure_ascii=False, allow_nan=False))
+    head = f'{{\n  "format": {json.dumps(FORMAT)},\n  "version": {VERSION},\n  "labels": [\n'
+    return head + ",\n".join(lines) + "\n  ]\n}\n"
+
+
+def _written(value: float) -> float | str | None:
+    """Return a number as JSON can hold it: there are no infinite ones."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
+
+
+def parse(text: str, root: str, path: str) -> dict[str, Any]:
+    """Return the names, edges and columns of a JSON text."""
+    try:
+        said = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FileFormatError(
+            f"{path}:{error.lineno}: this is not JSON: {error.msg}. The file may be cut short."
+        ) from error
+    labels = _labels(said, path)
+    names = [label["name"] for label in labels]
+    is_label = root in names
+    parts: dict[str, Any] = {
+        "names": names,
+        "edges": [
+            (parent, label["name"])
+            for label in labels
+            for parent in label.get("parents", [])
+            if is_label or parent != root
+        ],
+    }
+    for column, of in COLUMNS.items():
+        if any(column in label for label in labels):
+            parts[of] = [_number(label.get(column), label["name"], column, path) for label in labels]
+    return parts
+
+
+def _labels(said: Any, path: str) -> list[dict[str, Any]]:
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise FileFormatError(
+            f'{path}: this is JSON, but no label hierarchy; wanted an object with "format": "{FORMAT}", as '
+            "write_hierarchy writes it. Edges in a table can be read from CSV."
+        )
+    version = said.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise FileFormatError(
+            f"{path}: the version is {version!r}; wanted a whole number from 1 to {VERSION}."
+        )
+    if version > VERSION:
+        raise FileFormatError(
+            f"{path}: the file has version {version} of the format, and this likewise reads up to {VERSION}. "
+            "Update likewise, or write CSV with the newer one."
+        )
+    labels = said.get("labels")
+    if not isinstance(labels, list):
+        raise FileFormatError(f'{path}: "labels" must be a list of objects, one a label.')
+    for k, label in enumerate(labels):
+        if not _is_label(label):
+            raise FileFormatError(
+                f'{path}: labels[{k}] is {json.dumps(label)[:80]}; wanted {{"name": …, "parents": […]}} with '
+                "names as text."
+            )
+    return labels
+
+
+def _is_label(label: Any) -> bool:
+    if not isinstance(label, dict) or not isinstance(label.get("name"), str):
+        return False
+    parents = label.get("parents", [])
+    return isinstance(parents, list) and all(isinstance(parent, str) for parent in parents)
+
+
+def _number(value: Any, name: str, column: str, path: str) -> float:
+    if value is None:
+        return math.nan
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return float(value)
+    except (TypeError, ValueError):
+        raise FileFormatError(
+            f'{path}: the {column} of label {name!r} is {value!r}; wanted a number, "inf", or null '
+            "if it is not known."
+        ) from None

@@ -1,0 +1,100 @@
+"""Hierarchies as Newick, ``((cat,dog)animal,toy);``: trees in which every node but the outermost has a name.
+
+Where each node carries the comment ``[&column=0,…]`` that :func:`compose` writes, the order of the columns
+and what is known of the labels come back too. All other comments, and branch lengths, are read over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from likewise.exceptions import FileFormatError, HierarchyError
+from likewise.hierarchy._columns import COLUMNS, told
+from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.hierarchy._newick_reader import Node, read_tree
+
+# Blanks, brackets, quotes, colons, semicolons and commas have a meaning; some programs read _ as a blank.
+_QUOTED = re.compile(r"[\s()\[\]':;,_]")
+_TOLD = re.compile(rf"[&,](column|{'|'.join(COLUMNS)})=([^,\]]+)")
+
+
+def compose(hierarchy: LabelHierarchy) -> str:
+    """Return the Newick text of a tree; the outermost node, which has no name, is the root."""
+    if not hierarchy.is_tree:
+        several = (len(above) > 1 for above in hierarchy.parent_lists)
+        name = next(name for name, so in zip(hierarchy.names, several, strict=True) if so)
+        raise HierarchyError(
+            f"label {name!r} has several parents, and Newick holds trees only. Write CSV, GraphML or JSON."
+        )
+    below: list[list[int]] = [[] for _ in range(hierarchy.n_labels + 1)]
+    for k, parent in enumerate(hierarchy.parents.tolist()):
+        below[parent].append(k)  # -1, the root, is the last
+    named = [*_named(hierarchy), ""]
+    text: list[str] = []
+    todo: list[int | str] = [hierarchy.n_labels]  # a stack, for a tree may be deeper than Python's calls
+    while todo:
+        node = todo.pop()
+        if isinstance(node, str):
+            text.append(node)
+        elif not below[node]:
+            text.append(named[node])
+        else:
+            text.append("(")
+            todo.append(f"){named[node]}")
+            for child in reversed(below[node]):
+                todo += [child, ","]
+            todo.pop()  # no comma before the first
+    return "".join(text) + ";\n"
+
+
+def _named(hierarchy: LabelHierarchy) -> Iterator[str]:
+    """Yield the name of each label, quoted where it must be, with what is known of it."""
+    columns = told(hierarchy)
+    for k, name in enumerate(hierarchy.names):
+        text = "'" + name.replace("'", "''") + "'" if _QUOTED.search(name) else name
+        said = "".join(f",{column}={values[k]!r}" for column, values in columns.items())
+        yield f"{text}[&column={k}{said}]"
+
+
+def parse(text: str, root: str, path: str) -> dict[str, Any]:
+    """Return the names, edges and columns of a Newick text."""
+    top = read_tree(text, path)
+    if top.name == root:
+        top.name = ""
+    nodes = [node for node in _downwards(top) if node.name]
+    said = [dict(_TOLD.findall(node.comments)) for node in nodes]
+    columns = [told.get("column", "") for told in said]
+    known = {str(k): k for k in range(len(nodes))}
+    parts: dict[str, Any] = {}
+    if sorted(columns) == sorted(known):  # written by us, so the numbers are ours too
+        order = sorted(range(len(nodes)), key=lambda k: known[columns[k]])
+        nodes = [nodes[k] for k in order]
+        for name, column in COLUMNS.items():
+            if any(name in told for told in said):
+                parts[column] = [
+                    _number(said[k].get(name, "nan"), path, nodes[known[columns[k]]]) for k in order
+                ]
+    parts["names"] = [node.name for node in nodes]
+    parts["edges"] = [(node.above.name, node.name) for node in nodes if node.above and node.above.name]
+    return parts
+
+
+def _number(text: str, path: str, node: Node) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise FileFormatError(
+            f"{path}:{node.line}: the comment of label {node.name!r} holds {text!r}; wanted a number. Remove "
+            "the comments to read the tree alone."
+        ) from None
+
+
+def _downwards(top: Node) -> Iterator[Node]:
+    """Yield all nodes, parents before children."""
+    todo = [top]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += reversed(node.below)

@@ -1,0 +1,144 @@
+"""Files of label hierarchies: CSV edges, Newick, GraphML and JSON, in and out.
+
+A file is read whole and checked whole. Files are written beside the old one and then put in its place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from likewise.exceptions import FileFormatError, HierarchyError
+from likewise.hierarchy import _csv, _graphml, _json, _newick
+from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.supervision.io import decoded, put_in_place
+
+__all__ = ["Format", "read_hierarchy", "write_hierarchy"]
+
+Format = Literal["csv", "newick", "graphml", "json"]
+_SUFFIXES = {".csv": "csv", ".nwk": "newick", ".newick": "newick", ".graphml": "graphml", ".json": "json"}
+_PARSE: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
+    "csv": _csv.parse,
+    "newick": _newick.parse,
+    "json": _json.parse,
+}
+_COMPOSE: dict[str, Callable[[LabelHierarchy], str]] = {
+    "csv": _csv.compose,
+    "newick": _newick.compose,
+    "json": _json.compose,
+}
+
+
+def read_hierarchy(
+    path: str | os.PathLike[str],
+    *,
+    format: Format | None = None,
+    root: str = "root",
+    encoding: str = "utf-8",
+) -> LabelHierarchy:
+    """Read a label hierarchy from a file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file: CSV with the columns ``parent,child`` and perhaps ``score,margin,count``, Newick with a
+        name for every node, GraphML (needs ``pip install 'likewise[graphs]'``), or the JSON of
+        :func:`write_hierarchy`.
+    format : {"csv", "newick", "graphml", "json"}, optional
+        By default the end of the name tells: .csv, .nwk or .newick, .graphml, .json.
+    root : str, default="root"
+        The name that the file gives to the root. Where the file lists `root` as a label of its own, it is
+        one. It need not occur: what has no parent is on the root.
+    encoding : str, default="utf-8"
+        The encoding of a CSV, Newick or JSON file. GraphML says its own.
+
+    Returns
+    -------
+    LabelHierarchy
+        The labels are in the order in which they were written; those of other programs' files in order of
+        appearance.
+
+    Raises
+    ------
+    FileFormatError
+        If anything in the file is wrong; the message says where, and nothing is read.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from likewise.hierarchy import read_hierarchy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.csv")
+    ...     _ = path.write_text("parent,child\\nroot,animal\\nanimal,cat\\nanimal,dog\\n")
+    ...     read_hierarchy(path).edges
+    (('animal', 'cat'), ('animal', 'dog'))
+    """
+    kind = _format_of(path, format)
+    name = os.fspath(path)
+    data = Path(path).read_bytes()
+    if not data.strip():
+        raise FileFormatError(f"{name} is empty; a hierarchy has at least one label.")
+    if kind == "graphml":
+        parts = _graphml.parse(data, root, name)
+    else:
+        parts = _PARSE[kind](decoded(data, encoding, name), root, name)
+    try:
+        return LabelHierarchy(**parts)
+    except HierarchyError as error:
+        raise FileFormatError(f"{name}: {error} Nothing was read.") from error
+
+
+def write_hierarchy(
+    hierarchy: LabelHierarchy, path: str | os.PathLike[str], *, format: Format | None = None
+) -> None:
+    """Write a label hierarchy to a file, in UTF-8; reading it gives the same hierarchy back.
+
+    The file is written under another name and then put in place, so that a crash leaves the old one whole.
+
+    Parameters
+    ----------
+    hierarchy : LabelHierarchy
+        The hierarchy. Newick holds trees only.
+    path : path-like
+        The file; one that is there is replaced.
+    format : {"csv", "newick", "graphml", "json"}, optional
+        By default the end of the name tells. GraphML needs ``pip install 'likewise[graphs]'``.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from likewise.hierarchy import LabelHierarchy, read_hierarchy, write_hierarchy
+    >>> pets = LabelHierarchy(["animal", "cat", "toy"], [("animal", "cat")], counts=[7, 3, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.csv")
+    ...     write_hierarchy(pets, path)
+    ...     print(path.read_text())
+    ...     read_hierarchy(path) == pets
+    parent,child,count
+    root,animal,7
+    animal,cat,3
+    root,toy,1
+    <BLANKLINE>
+    True
+    """
+    kind = _format_of(path, format)
+    if kind == "graphml":
+        data = _graphml.compose(hierarchy)
+    else:
+        data = _COMPOSE[kind](hierarchy).encode("utf-8")
+    put_in_place(path, lambda part: part.write_bytes(data))
+
+
+def _format_of(path: str | os.PathLike[str], format: str | None) -> str:
+    if format is None:
+        format = _SUFFIXES.get(Path(path).suffix.lower())
+        if format is None:
+            raise ValueError(
+                f"{os.fspath(path)!r} does not say its format; end its name with one of "
+                f"{', '.join(_SUFFIXES)}, or pass format=."
+            )
+    if format not in get_args(Format):
+        raise ValueError(f"format must be one of {get_args(Format)}, got {format!r}.")
+    return format
