@@ -59,6 +59,8 @@ def test_links_lead_somewhere(page):
 
 ROOMS = [
     "supervision",
+    "hierarchy",
+    "multilabel",
     "kmeans",
     "mixture",
     "discriminative",

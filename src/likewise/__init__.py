@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from likewise.bayesian import BayesianClustering
     from likewise.discriminative import DiscriminativeClustering
     from likewise.evaluation import HintSearchCV
+    from likewise.hierarchy import LabelHierarchy
     from likewise.kmeans import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans
     from likewise.mixture import (
         EquivalenceGaussianMixture,
         PairwiseGaussianMixture,
         PosteriorConstrainedGaussianMixture,
     )
+    from likewise.multilabel import LatentHierarchyClassifier
     from likewise.spectral import (
         BagSpectralClustering,
         ConstrainedKernelKMeans,
@@ -47,6 +49,8 @@ _HOME = {
     "FlexibleSpectralClustering": "spectral",
     "HintSearchCV": "evaluation",
     "Interview": "active",
+    "LabelHierarchy": "hierarchy",
+    "LatentHierarchyClassifier": "multilabel",
     "MKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
@@ -65,9 +69,11 @@ _ROOMS = (
     "discriminative",
     "evaluation",
     "exceptions",
+    "hierarchy",
     "kmeans",
     "metric",
     "mixture",
+    "multilabel",
     "oracles",
     "plotting",
     "spectral",
@@ -86,6 +92,8 @@ __all__ = [
     "FlexibleSpectralClustering",
     "HintSearchCV",
     "Interview",
+    "LabelHierarchy",
+    "LatentHierarchyClassifier",
     "MKMeans",
     "MPCKMeans",
     "PCKMeans",

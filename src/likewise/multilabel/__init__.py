@@ -1,0 +1,16 @@
+"""Many labels a row: classifiers for labels that go together and are not all recorded."""
+
+from likewise.multilabel._binary_relevance import BinaryRelevance
+from likewise.multilabel._chow_liu import ChowLiuTree
+from likewise.multilabel._clique import CliqueLabelGraph
+from likewise.multilabel._fast_tag import FastTag
+from likewise.multilabel._latent import LatentHierarchyClassifier, Suggestion
+
+__all__ = [
+    "BinaryRelevance",
+    "ChowLiuTree",
+    "CliqueLabelGraph",
+    "FastTag",
+    "LatentHierarchyClassifier",
+    "Suggestion",
+]

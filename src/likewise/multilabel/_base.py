@@ -1,0 +1,125 @@
+"""What the multi-label classifiers share: the door for X and Y, and predictions from probabilities."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from likewise.base import Rule, either, real
+from likewise.multilabel._labels import LabelColumns, check_labels
+
+
+def is_share(v: Any) -> bool:
+    """Tell whether it is a number from 0 to 1."""
+    return real(0).holds(v) and bool(v <= 1)
+
+
+def _is_array(v: Any) -> bool:
+    return hasattr(v, "__len__") and not isinstance(v, str)
+
+
+SHARE = Rule("a number from 0 to 1", is_share)
+PER_LABEL = Rule("an array of such numbers, one a label", _is_array)
+IS_THRESHOLD: Rule = either(SHARE, PER_LABEL)
+
+
+class MultilabelClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the multi-label classifiers: ``fit(X, Y)`` with one column of Y a label.
+
+    A subclass has a parameter `threshold`, states what its other parameters may be in ``_rules``, learns in
+    ``_fit`` and says ``_probabilities``; both get rows that were checked. The rest is the same for all.
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {}
+    threshold: Any
+
+    @abstractmethod
+    def _fit(self, X: Any, labels: LabelColumns) -> None:
+        """Learn from rows X (float64, dense or CSR) and labels."""
+
+    @abstractmethod
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """Return the probability of each label for checked rows, of shape (n_samples, n_labels)."""
+
+    def fit(self, X: Any, Y: Any) -> Any:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
+            1 where a row holds a label and 0 elsewhere. The columns of a DataFrame name the labels.
+
+        Returns
+        -------
+        self : object
+        """
+        X, labels = self._check_fit(X, Y)
+        self._fit(X, labels)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability that each row holds each label, of shape (n_samples, n_labels)."""
+        check_is_fitted(self, "classes_")
+        return self._probabilities(self._check_X(X, reset=False))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
+        return self._above(self.predict_proba(X))
+
+    def _above(self, probabilities: np.ndarray) -> np.ndarray:
+        """Return where probabilities are above the threshold, as integers."""
+        return (probabilities > self._per_label("threshold", self.threshold)).astype(np.int64)
+
+    def _check_fit(self, X: Any, Y: Any) -> tuple[Any, LabelColumns]:
+        """Check everything that `fit` was given, in the order in which people can mend it."""
+        self._check_parameters()
+        X = self._check_X(X, reset=True)
+        labels = check_labels(Y, who=type(self).__name__)
+        check_consistent_length(X, labels.Y)
+        self.classes_ = np.array(labels.names, dtype=object)
+        if not isinstance(self.threshold, str):  # a way to find it, which the rules have checked
+            self._per_label("threshold", self.threshold)
+        return X, labels
+
+    def _check_parameters(self) -> None:
+        for name, rule in ({"threshold": IS_THRESHOLD} | self._rules).items():
+            value = getattr(self, name)
+            if not rule.holds(value):
+                raise ValueError(f"{type(self).__name__}: {name} must be {rule.wanted}, got {value!r}.")
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        """Check the rows: finite, two axes, dense or CSR; all becomes float64."""
+        return validate_data(self, X, reset=reset, dtype=np.float64, order="C", accept_sparse="csr")
+
+    def _per_label(self, name: str, value: Any, *, below: float = np.inf) -> np.ndarray:
+        """Return one number from 0 to 1 a label, from one for all or from an array."""
+        n_labels = len(self.classes_)
+        try:
+            numbers = np.asarray(value, dtype=np.float64)
+            fits = numbers.shape in ((), (n_labels,))
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"{type(self).__name__}: {name} must be one number, or one for each of the {n_labels} "
+                f"labels; got {value!r}."
+            )
+        if not ((numbers >= 0.0) & (numbers <= 1.0) & (numbers < below)).all():
+            upper = "to 1" if below > 1.0 else f"up to, not including, {below:g}"
+            raise ValueError(f"{type(self).__name__}: {name} must be from 0 {upper}; got {value!r}.")
+        return np.broadcast_to(numbers, (n_labels,))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,126 @@
+"""Each label on its own: logistic regressions that know nothing of one another."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from likewise.base import Rule, either, integer, real
+from likewise.multilabel._base import PER_LABEL, MultilabelClassifier
+from likewise.multilabel._labels import LabelColumns
+
+IS_RATE: Rule = either(
+    Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1)), PER_LABEL
+)
+
+
+class BinaryRelevance(MultilabelClassifier):
+    """One logistic regression a label, with probabilities set right for labels that were not recorded.
+
+    The baseline that every method which knows of other labels is to beat. scikit-learn's
+    ``MultiOutputClassifier(LogisticRegression(C))`` models what is recorded. If a share α of the labels that
+    rows hold was not recorded, whatever the row,
+
+    .. math::
+
+        P(\\text{recorded} \\mid x) = (1 - \\alpha) P(\\text{held} \\mid x),
+
+    so the probabilities are divided by 1 - α, and cut at 1. To predict a label above the threshold t is then
+    to predict it where the regression says more than (1 - α) t.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty on the coefficients, as in scikit-learn's ``LogisticRegression``.
+    missing_rate : float or array of shape (n_labels,), default=0.0
+        The share of held labels that was not recorded, for all labels or for each: from 0, below 1. It is not
+        learned.
+    threshold : float or array of shape (n_labels,), default=0.5
+        A label is predicted where its probability is above.
+    max_iter : int, default=1000
+        The most iterations of each regression.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The names of the labels.
+    coef_ : ndarray of shape (n_labels, n_features)
+        The coefficients; 0 for a label that every row holds, or none.
+    intercept_ : ndarray of shape (n_labels,)
+        The intercepts.
+    n_features_in_ : int
+        The number of columns of X.
+    n_iter_ : int
+        The most iterations that a regression took.
+
+    Notes
+    -----
+    A label that every row holds, or none, cannot be learned from; its probability is (n₁ + ½) / (n + 1) for
+    any row, where n₁ of n rows hold it.
+
+    Examples
+    --------
+    The second label is recorded on half of the rows that hold it.
+
+    >>> from likewise.multilabel import BinaryRelevance
+    >>> X = [[-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0]] * 4
+    >>> Y = [[0, 0]] * 3 + [[1, 1]] * 3 + [[0, 0]] * 3 + [[1, 0]] * 3
+    >>> BinaryRelevance().fit(X, Y * 2).predict([[1.5]])
+    array([[1, 0]])
+    >>> BinaryRelevance(missing_rate=[0, 0.5]).fit(X, Y * 2).predict([[1.5]])
+    array([[1, 1]])
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "C": real(0, strict=True),
+        "missing_rate": IS_RATE,
+        "max_iter": integer(1),
+    }
+
+    def __init__(
+        self, C: float = 1.0, *, missing_rate: Any = 0.0, threshold: Any = 0.5, max_iter: int = 1000
+    ) -> None:
+        self.C = C
+        self.missing_rate = missing_rate
+        self.threshold = threshold
+        self.max_iter = max_iter
+
+    def _fit(self, X: Any, labels: LabelColumns) -> None:
+        self._per_label("missing_rate", self.missing_rate, below=1.0)
+        n, d = X.shape
+        varies = (labels.counts > 0) & (labels.counts < n)
+        self.coef_ = np.zeros((labels.n_labels, d))
+        self.intercept_ = logit((labels.counts + 0.5) / (n + 1.0))
+        self.n_iter_ = 1
+        if varies.any():
+            regression = LogisticRegression(C=self.C, max_iter=self.max_iter)
+            fitted = MultiOutputClassifier(regression).fit(X, labels.Y[:, varies])
+            self.coef_[varies] = np.vstack([one.coef_ for one in fitted.estimators_])
+            self.intercept_[varies] = np.hstack([one.intercept_ for one in fitted.estimators_])
+            self.n_iter_ = max(int(one.n_iter_[0]) for one in fitted.estimators_)
+
+    def _recorded(self, X: Any) -> np.ndarray:
+        """Return the log-odds that each label would be recorded."""
+        odds: np.ndarray = X @ self.coef_.T + self.intercept_
+        return odds
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        rate = self._per_label("missing_rate", self.missing_rate, below=1.0)
+        shares: np.ndarray = np.minimum(expit(self._recorded(X)) / (1.0 - rate), 1.0)
+        return shares
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return how far each row is beyond the point where a label is held with probability one half.
+
+        These are log-odds that the label would be recorded, less those of the point: they grow also where the
+        probability was cut at 1.
+        """
+        check_is_fitted(self, "classes_")
+        rate = self._per_label("missing_rate", self.missing_rate, below=1.0)
+        beyond: np.ndarray = self._recorded(self._check_X(X, reset=False)) - logit((1.0 - rate) / 2.0)
+        return beyond

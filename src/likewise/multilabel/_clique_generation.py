@@ -1,0 +1,126 @@
+"""The loss of a graph of labels, and the cliques that would lower it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from likewise.multilabel._clique_model import LabelGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Parameters of the labels (K, d + 1), the intercepts last, and of the edges (e,)."""
+
+    found: np.ndarray
+    weights: np.ndarray
+    n_iter: int
+
+
+class SoftMargin:
+    """The loss that CliqueLabelGraph states, on rows X (n, d) and labels Y (n, K)."""
+
+    def __init__(self, X: Any, Y: np.ndarray, C: float, margin: float) -> None:
+        self.X, self.Y, self.C, self.margin = X, Y, C, margin
+        self.together = Y.T @ Y
+
+    def _odds(self, found: np.ndarray) -> np.ndarray:
+        """Return log-odds in which the value that a label truly has is held back by the margin."""
+        odds: np.ndarray = self.X @ found[:, :-1].T + found[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
+        return odds
+
+    def value(
+        self, graph: LabelGraph, found: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the loss, and its slopes by the parameters of the labels and of the edges."""
+        odds = self._odds(found)
+        expected = graph.expect(odds, weights)
+        met = self.together[graph.edges[:, 0], graph.edges[:, 1]]
+        # Δ is the number of labels held plus Σ y (1 - 2 yᵢ): its first part is in Y * odds, with the margin.
+        loss = expected.log_total - float((self.Y * odds).sum()) - float(weights @ met)
+        loss += (float((found[:, :-1] ** 2).sum()) + float(weights @ weights)) / (2.0 * self.C)
+        off = expected.held - self.Y
+        slope = np.column_stack([(self.X.T @ off).T, off.sum(axis=0)])
+        slope[:, :-1] += found[:, :-1] / self.C
+        return loss, slope, expected.joined - met + weights / self.C
+
+    def minimum(self, graph: LabelGraph, start: Fitted, *, max_iter: int, tol: float) -> Fitted:
+        """Return the parameters of least loss, from those given on."""
+        shape, cut = start.found.shape, start.found.size
+        if not cut:
+            return start
+
+        def value(at: np.ndarray) -> tuple[float, np.ndarray]:
+            loss, slope, pull = self.value(graph, at[:cut].reshape(shape), at[cut:])
+            return loss / len(self.Y), np.append(slope.ravel(), pull) / len(self.Y)
+
+        result = minimize(
+            value,
+            np.append(start.found.ravel(), start.weights),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": max_iter, "gtol": tol, "ftol": 0.0, "maxcor": 20},
+        )
+        return Fitted(result.x[:cut].reshape(shape), result.x[cut:], int(result.nit))
+
+    def gains(self, graph: LabelGraph, fitted: Fitted) -> np.ndarray:
+        """Return by how much an edge between any two labels would lower the loss, to second order.
+
+        0 where there is one already. The labels' own parameters are kept as they are, so in truth it is more.
+        """
+        sums, variances = graph.pair_moments(self._odds(fitted.found), fitted.weights)
+        gains: np.ndarray = (sums - self.together) ** 2 / (2.0 * (variances + 1.0 / self.C))
+        j, k = graph.edges.T
+        gains[j, k] = gains[k, j] = 0.0
+        np.fill_diagonal(gains, 0.0)
+        return gains
+
+
+def generated(net: np.ndarray, graph: LabelGraph, clique_size: int, max_group: int) -> list[tuple[int, ...]]:
+    """Return the cliques that gain most, at most one for each part of the graph.
+
+    `net` is what each edge gains beyond the least that it must; edges that are there neither gain nor cost. A
+    clique begins with the best edge and takes in the label whose edges to it gain most.
+    """
+    net = net.copy()
+    j, k = graph.edges.T
+    net[j, k] = net[k, j] = 0.0
+    np.fill_diagonal(net, -np.inf)
+    part = graph.part
+    size = np.bincount(part)
+    free = np.ones(len(net), dtype=bool)
+    cliques = []
+    first, second = np.triu_indices(len(net), 1)
+    order = np.argsort(-net[first, second], kind="stable")
+    for a, b in zip(first[order].tolist(), second[order].tolist(), strict=True):
+        if net[a, b] <= 0.0:
+            break
+        clique = [a, b]
+        if not (free[a] and free[b]) or size[np.unique(part[clique])].sum() > max_group:
+            continue
+        while len(clique) < clique_size:
+            joined = np.unique(part[clique])
+            room = max_group - int(size[joined].sum())
+            fits = free & (np.isin(part, joined) | (size[part] <= room))
+            worth = np.where(fits, net[clique].sum(axis=0), -np.inf)
+            if worth.max() <= 0.0:
+                break
+            clique.append(int(worth.argmax()))
+        cliques.append(tuple(sorted(clique)))
+        free &= ~np.isin(part, part[clique])
+    return cliques
+
+
+def extended(graph: LabelGraph, fitted: Fitted, cliques: list[tuple[int, ...]]) -> tuple[LabelGraph, Fitted]:
+    """Return the graph with the edges of the cliques, the new ones of weight 0."""
+    known = dict(zip(map(tuple, graph.edges.tolist()), fitted.weights.tolist(), strict=True))
+    for clique in cliques:
+        for at, first in enumerate(clique):
+            for second in clique[at + 1 :]:
+                known.setdefault((first, second), 0.0)
+    edges = sorted(known)
+    weights = np.array([known[edge] for edge in edges])
+    return LabelGraph(graph.n_labels, np.array(edges)), Fitted(fitted.found, weights, fitted.n_iter)

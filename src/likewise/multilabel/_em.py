@@ -1,0 +1,198 @@
+"""The EM of the latent hierarchy: what is held given what was recorded, and the classifier that explains it.
+
+The tree is given here; see :mod:`likewise.multilabel._inclusion` and :mod:`likewise.multilabel._steps` for
+where it comes from. One loop serves trees and graphs: only what a row holds is inferred otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from likewise.hierarchy import LabelHierarchy
+from likewise.kernels.label_tree import posterior
+from likewise.multilabel._graph_inference import graph_posterior
+
+_INTERCEPT_L2 = 1e-6  # so that a label that is always or never held has a finite intercept
+_LARGEST_RATE = 0.95
+_INNER = 8  # steps of L-BFGS in an M-step: more are lost, since the next E-step moves the aim
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """All that a fit finds.
+
+    Attributes
+    ----------
+    hierarchy : LabelHierarchy
+    coef, intercept : ndarray of shape (n_labels, n_features), (n_labels,)
+        Of the logistic models of each label given that its parents are held.
+    rates, relaxations : ndarray of shape (n_labels,)
+        The chance α that a label is missing, and ε that it is held without its parents.
+    """
+
+    hierarchy: LabelHierarchy
+    coef: np.ndarray
+    intercept: np.ndarray
+    rates: np.ndarray
+    relaxations: np.ndarray
+
+    def logits(self, X: Any) -> np.ndarray:
+        """Return the log-odds of each label given that its parents are held."""
+        return np.ascontiguousarray(X @ self.coef.T + self.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What rows hold, given what was recorded of them.
+
+    Attributes
+    ----------
+    one : ndarray of shape (n_samples, n_labels)
+        The chance of each label.
+    both : ndarray of shape (n_samples, n_labels)
+        The chance of each label together with all its parents.
+    above : ndarray of shape (n_samples, n_labels)
+        The chance that all parents of a label are held; 1 for those on the root.
+    log_likelihood : float
+        Of all that was recorded; an approximation for a graph that is no tree.
+    """
+
+    one: np.ndarray
+    both: np.ndarray
+    above: np.ndarray
+    log_likelihood: float
+
+
+@dataclass(frozen=True, eq=False)
+class EMResult:
+    """A fitted model, its penalised log-likelihood by iteration, and whether it converged."""
+
+    model: Model
+    objective: float
+    history: tuple[float, ...]
+    converged: bool
+
+
+def infer(model: Model, logits: np.ndarray, Z: np.ndarray) -> Held:
+    """The E-step. Exact on a tree, loopy belief propagation otherwise."""
+    hierarchy, keep = model.hierarchy, 1.0 - model.rates
+    if not hierarchy.is_tree:
+        return Held(*graph_posterior(hierarchy, logits, model.relaxations, Z, keep))
+    one, both = np.empty_like(logits), np.empty_like(logits)
+    log_likelihood = posterior(
+        hierarchy.parents, hierarchy.order, logits, model.relaxations, Z, keep, one, both
+    )
+    above = np.ones_like(one)
+    inner = hierarchy.parents >= 0
+    above[:, inner] = one[:, hierarchy.parents[inner]]
+    return Held(one, both, above, float(log_likelihood.sum()))
+
+
+def fit_logistic(
+    X: Any,
+    both: np.ndarray,
+    above: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    l2: float,
+    n_steps: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The M-step of the classifiers: weighted logistic regressions with soft targets, all labels at once.
+
+    Label c gains Σ_i both_ic log s_ic + (above_ic - both_ic) log(1 - s_ic) - l2/2 |w_c|², with weights
+    `above` and targets both/above, in a form that divides by neither. Starts from `coef` and `intercept` and
+    never ends below them.
+    """
+    n_labels, n_features = coef.shape
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        w = flat.reshape(n_labels, n_features + 1)
+        logits = X @ w[:, :-1].T + w[:, -1]
+        value = -np.vdot(both, logits) - np.vdot(above, log_expit(-logits))
+        excess = above * expit(logits) - both
+        gradient = np.column_stack([(X.T @ excess).T + l2 * w[:, :-1], excess.sum(axis=0)])
+        gradient[:, -1] += _INTERCEPT_L2 * w[:, -1]
+        penalty = 0.5 * l2 * np.vdot(w[:, :-1], w[:, :-1]) + 0.5 * _INTERCEPT_L2 * np.vdot(w[:, -1], w[:, -1])
+        return value + penalty, gradient.ravel()
+
+    start = np.column_stack([coef, intercept]).ravel()
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": n_steps, "maxcor": 10})
+    best = found.x.reshape(n_labels, n_features + 1)
+    return np.ascontiguousarray(best[:, :-1]), np.ascontiguousarray(best[:, -1])
+
+
+def first_model(
+    Z: np.ndarray, n_features: int, hierarchy: LabelHierarchy, rates: np.ndarray, relaxations: np.ndarray
+) -> Model:
+    """Return a model that knows no features: each label has its share of the rows that hold its parents."""
+    held = Z.sum(axis=0) / (1.0 - rates)
+    lists = hierarchy.parent_lists
+    above = np.array([min((held[p] for p in lists[c]), default=len(Z)) for c in range(len(lists))])
+    share = np.clip(held / np.maximum(above, 1.0), 0.01, 0.95)
+    return Model(
+        hierarchy, np.zeros((Z.shape[1], n_features)), np.log(share / (1.0 - share)), rates, relaxations
+    )
+
+
+def objective(model: Model, held: Held, l2: float) -> float:
+    """Return the penalised log-likelihood."""
+    return held.log_likelihood - 0.5 * l2 * float(np.vdot(model.coef, model.coef))
+
+
+def expectation_maximisation(
+    X: Any,
+    Z: np.ndarray,
+    model: Model,
+    *,
+    l2: float,
+    max_iter: int,
+    tol: float,
+    update_rates: Callable[[np.ndarray], np.ndarray] | None,
+    reshape: Callable[[Model, Held, int], Model] | None = None,
+    step: Callable[[], bool] = lambda: False,
+) -> EMResult:
+    """Alternate E-steps and M-steps until the penalised log-likelihood grows by less than `tol` a row.
+
+    `update_rates` gives missing rates from the chance of each label, or is None where they are known;
+    `reshape` may change the tree and the relaxation of a model, for iteration t; `step` says to stop.
+    """
+    history: list[float] = []
+    converged = False
+    for t in range(max_iter):
+        held = infer(model, model.logits(X), Z)
+        history.append(objective(model, held, l2))
+        shaped = model if reshape is None else reshape(model, held, t)
+        moved = shaped.hierarchy is not model.hierarchy
+        if not moved and len(history) > 1 and abs(history[-1] - history[-2]) <= tol * len(Z):
+            converged = True
+            break
+        model = shaped
+        if moved:
+            held = infer(model, model.logits(X), Z)
+        rates = model.rates if update_rates is None else update_rates(held.one)
+        coef, intercept = fit_logistic(X, held.both, held.above, model.coef, model.intercept, l2, _INNER)
+        model = replace(model, coef=coef, intercept=intercept, rates=rates)
+        if step():
+            break
+    last = objective(model, infer(model, model.logits(X), Z), l2)
+    return EMResult(model, last, (*history, last), converged)
+
+
+def rates_from_counts(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the M-step of the missing rates, eq. 5.7: one ratio of sums, or one for each label."""
+    recorded = Z.sum(axis=0, dtype=np.float64)
+
+    def update(one: np.ndarray) -> np.ndarray:
+        held = np.maximum(one.sum(axis=0), recorded)
+        rates = 1.0 - (
+            recorded.sum() / max(held.sum(), 1e-12) if shared else recorded / np.maximum(held, 1e-12)
+        )
+        return np.clip(np.broadcast_to(rates, recorded.shape), 0.0, _LARGEST_RATE)
+
+    return update

@@ -1,0 +1,110 @@
+"""The closed forms of FastTag: all that the rows say is kept in small matrices, once for all its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Rows X and labels Y in the axes in which ridge regressions of any strength are divisions.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows.
+    means : ndarray of shape (n_features,)
+        The means of the columns of X.
+    shares : ndarray of shape (n_labels,)
+        The means of the labels.
+    axes : ndarray of shape (n_features, r)
+        The directions V in which centred rows vary.
+    spread : ndarray of shape (r,)
+        The sums of squares along them.
+    crossed : ndarray of shape (r, n_labels)
+        VᵀXᵀY of the centred rows.
+    scatter : ndarray of shape (n_labels, n_labels)
+        YᵀY, the labels as they are.
+    unit : float
+        The mean variance of the columns, or 1 if none varies.
+    """
+
+    n: int
+    means: np.ndarray
+    shares: np.ndarray
+    axes: np.ndarray
+    spread: np.ndarray
+    crossed: np.ndarray
+    scatter: np.ndarray
+    unit: float
+
+    @classmethod
+    def of(cls, X: Any, Y: np.ndarray) -> Seen:
+        """Take them in, through the columns' scatter or the rows', whichever is the smaller."""
+        n, d = X.shape
+        means, shares = np.asarray(X.mean(axis=0)).reshape(-1), Y.mean(axis=0)
+        if d <= n:
+            spread, axes = linalg.eigh(_columns_scatter(X, means))
+            keep = spread > max(spread[-1], 0.0) * d * np.finfo(float).eps
+            spread, axes = spread[keep], axes[:, keep]
+        else:
+            spread, sides = linalg.eigh(_rows_scatter(X, means))
+            keep = spread > max(spread[-1], 0.0) * n * np.finfo(float).eps
+            spread, sides = spread[keep], sides[:, keep]
+            axes = (X.T @ sides - np.outer(means, sides.sum(axis=0))) / np.sqrt(spread)
+        crossed = axes.T @ (X.T @ Y - n * np.outer(means, shares))
+        unit = float(spread.sum()) / (n * d)
+        return cls(n, means, shares, axes, spread, crossed, Y.T @ Y, unit or 1.0)
+
+    def along(self, X: Any) -> np.ndarray:
+        """Return centred rows in the axes."""
+        found: np.ndarray = X @ self.axes - self.means @ self.axes
+        return found
+
+    def held_back(self, ridge: float) -> np.ndarray:
+        """Return VᵀWᵀ of the ridge regression of the labels on the rows, of shape (r, n_labels)."""
+        return self.crossed / (self.spread + self.n * ridge * self.unit)[:, None]
+
+
+def restoring(scatter: np.ndarray, corruption: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return P and Q of the mean loss of restoring labels, tr(S - 2 P Bᵀ + B Q Bᵀ)."""
+    kept = 1.0 - corruption
+    return kept * scatter, kept**2 * scatter + kept * corruption * np.diag(np.diag(scatter))
+
+
+def enriching(seen: Seen, corruption: float, ridge: float, reconstruction: float, n_layers: int) -> Iterator:
+    """Yield the map B from recorded to enriched labels after each layer.
+
+    A layer's labels are a linear map of those before, so no layer looks at a row again.
+    """
+    explained = seen.crossed.T @ seen.held_back(ridge)
+    left = seen.scatter - seen.n * np.outer(seen.shares, seen.shares) - explained
+    total = np.eye(len(seen.shares))
+    for _ in range(n_layers):
+        P, Q = restoring(total @ seen.scatter @ total.T, corruption)
+        wanted = reconstruction * Q + total @ left @ total.T
+        # Labels that no row holds, or that are equal, leave the least of many solutions.
+        B = linalg.lstsq(wanted, reconstruction * P, cond=1e-12)[0].T
+        total = B @ total
+        yield total
+
+
+def _columns_scatter(X: Any, means: np.ndarray) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray((X.T @ X).toarray() - X.shape[0] * np.outer(means, means))
+    off = X - means
+    return np.asarray(off.T @ off)
+
+
+def _rows_scatter(X: Any, means: np.ndarray) -> np.ndarray:
+    if not sparse.issparse(X):
+        off = X - means
+        return np.asarray(off @ off.T)
+    inner = (X @ X.T).toarray()
+    to_mean = X @ means
+    return np.asarray(inner - to_mean[:, None] - to_mean[None, :] + means @ means)

@@ -1,0 +1,565 @@
+"""LatentHierarchyClassifier: many labels a row, some not recorded, on a tree that nobody wrote down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, log_expit, logit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from likewise._compat import CallbackSupportMixin, with_callbacks
+from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.exceptions import HierarchyError
+from likewise.hierarchy import LabelHierarchy, PartialHierarchy
+from likewise.kernels.label_tree import marginals, most_probable
+from likewise.multilabel._base import IS_THRESHOLD, PER_LABEL, MultilabelClassifier
+from likewise.multilabel._em import (
+    EMResult,
+    Held,
+    Model,
+    expectation_maximisation,
+    first_model,
+    infer,
+    rates_from_counts,
+)
+from likewise.multilabel._inclusion import (
+    LearnedTree,
+    anchored_rates,
+    inclusion_scores,
+    learn_tree,
+    pair_counts,
+    relaxations,
+)
+from likewise.multilabel._labels import LabelColumns, check_labels
+from likewise.multilabel._several import with_further_parents
+from likewise.multilabel._starts import by_counts, chow_liu, star
+from likewise.multilabel._steps import SCORES, next_tree
+from likewise.multilabel._thresholds import best_thresholds
+
+_STARTS = ("inclusion", "counts", "chow-liu", "star")
+_FIRST_RATE = 0.2  # where nothing tells the missing rate, EM starts here
+_IS_RATE = Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1))
+_IS_START = Rule(
+    f"one of {', '.join(map(repr, _STARTS))}, or a tuple of these",
+    lambda v: (
+        (isinstance(v, str) and v in _STARTS)
+        or (isinstance(v, tuple) and len(v) > 0 and all(isinstance(s, str) and s in _STARTS for s in v))
+    ),
+)
+_IS_ANNEALING = Rule(
+    "None, or a pair (first relaxation, factor), both between 0 and 1",
+    lambda v: (
+        v is None
+        or (isinstance(v, tuple) and len(v) == 2 and all(real(0, strict=True).holds(x) and x < 1 for x in v))
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A label that was not recorded and is likely held.
+
+    Attributes
+    ----------
+    row : int
+        The row's number.
+    label : str
+        The label's name.
+    probability : float
+        The chance that the row holds it, given its features and all that was recorded of it.
+    """
+
+    row: int
+    label: str
+    probability: float
+
+
+class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
+    r"""Learn a hierarchy of labels, how many were not recorded, and a classifier, from incomplete labels.
+
+    The rows were labelled by many hands: a label that is recorded is right, one that is not may be missing.
+    The labels that a row truly holds, y, lie on a tree, whose root is always held (Pei 2017, chapter 5):
+
+    .. math::
+
+       P(y_c = 1 \mid y_p = 1, x) = \sigma(w_c \cdot x + b_c), \quad P(y_c = 1 \mid y_p = 0) = \varepsilon,
+       \quad P(z_c = 1 \mid y_c = 1) = 1 - \alpha, \quad P(z_c = 1 \mid y_c = 0) = 0,
+
+    where p is the parent of c. EM maximises :math:`\sum_i \log P(z_i \mid x_i) - \frac{l2}{2} \|W\|^2`: the
+    E-step is exact on a tree, the M-step is one weighted logistic regression a label.
+
+    Parameters
+    ----------
+    hierarchy : LabelHierarchy, PartialHierarchy, iterable of (parent, child), or None, default=None
+        The hierarchy if it is known; a label that no edge leads to is on the root. A PartialHierarchy fixes
+        some edges and forbids others. None: all of it is learned.
+    structure : {"tree", "dag"}, default="tree"
+        Whether a label may have several parents, all of which it implies. Inference is then approximate.
+    start : {"inclusion", "counts", "chow-liu", "star"} or tuple of these, default="inclusion"
+        Where the tree comes from: ``inclusion`` scores how well the table of two labels, both recorded with
+        gaps, fits that one includes the other, and gives the missing rate with it; ``counts`` does so as if
+        nothing were missing; ``chow-liu`` is the tree of mutual information; ``star`` has all labels on the
+        root. Of several, the one that ends with the largest penalised likelihood is kept.
+    structure_step : {None, "literal", "intercept", "profile"}, default=None
+        Whether EM changes the tree: with eq. 5.9 of the thesis as printed, with the intercept moved for each
+        candidate parent, or with the classifier fitted anew for each. None keeps the tree of the start, which
+        is best: given good features, the likelihood hardly tells trees apart.
+    missing_rate : {"shared", "per-label"}, float or array of shape (n_labels,), default="shared"
+        The chance α that a held label is not recorded: found for all labels together or for each, or given.
+    rate_from : {"anchors", "em"}, default="anchors"
+        How it is found. ``anchors``: a label with a recorded label below it is held for certain; the share of
+        these that are not recorded is the rate. ``em``: by eq. 5.7, which errs on the low side, since the
+        classifier can learn gaps by heart. Where no label is above another, only ``em`` is possible.
+    l2 : float, default=1.0
+        The weight of the penalty; 1 / C of scikit-learn's LogisticRegression.
+    relaxation : float, default=1e-3
+        The chance ε of a label whose parent is not held; a tenth of the label's share of rows at most.
+    annealing : tuple (float, float), default=None
+        A first ε and the factor by which it falls each iteration, down to `relaxation`; the thesis has
+        (0.05, 0.98).
+    n_init : int, default=1
+        The number of starts; those after the first learn their tree from rows drawn with replacement. The
+        largest penalised likelihood wins.
+    decode : {"marginal", "map"}, default="marginal"
+        Predict each label whose chance is above the threshold, or the most probable set of labels.
+    threshold : float, array of shape (n_labels,) or "f1", default=0.5
+        Above which chance a label is predicted. ``"f1"`` sets it for each label so that F1 is largest on the
+        training rows, with gaps accounted for; :meth:`calibrate` does so with other rows.
+    max_iter : int, default=100
+        The most iterations of EM.
+    tol : float, default=1e-4
+        EM ends when the penalised log-likelihood grows by less than this a row.
+    random_state : int, RandomState or None
+        The seed of starts after the first.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The names of the labels.
+    hierarchy_ : LabelHierarchy
+        The hierarchy. Its ``scores`` tell what an edge gains over the root in nats, its ``margins`` by how
+        much the best tree without that edge is worse: near 0, the edge is a guess.
+    missing_rate_ : float
+        The share of held labels that was not recorded.
+    missing_rates_ : ndarray of shape (n_labels,)
+        The same for each label.
+    n_anchors_ : int
+        In how many cells a label was held for certain, so that they told the rate.
+    relaxations_ : ndarray of shape (n_labels,)
+        ε of each label.
+    coef_, intercept_ : ndarray of shape (n_labels, n_features), (n_labels,)
+        The classifier of each label among rows that hold its parents.
+    thresholds_ : ndarray of shape (n_labels,)
+        Above which chance each label is predicted.
+    log_likelihood_, objective_ : float
+        Of what was recorded; the same less the penalty.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        The penalised log-likelihood before each iteration and at the end.
+    n_iter_ : int
+        Iterations of EM.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    ChowLiuTree : A tree of mutual information, and classifiers along it.
+    BinaryRelevance : One classifier a label, none of which knows of the others.
+
+    Notes
+    -----
+    An iteration costs O(n (d + 1) n_labels) time; the tree is learned before, in O(n n_labels²) for counting
+    pairs. The steps of the thesis cost O(n n_labels²) an iteration and O(n_labels²) memory.
+
+    With ``structure="dag"`` a label needs all its parents. Learning adds further parents to the tree where
+    recorded labels speak for them; the E-step passes messages as if there were no cycles (exact on trees; on
+    small graphs the chances were off by 0.01 in the mean), and the chance of a label with nothing recorded is
+    the product of the classifiers' along all its ancestors, which is exact as ε goes to 0. ``decode="map"``
+    needs a tree.
+
+    References
+    ----------
+    Y. Pei (2017). Learning with partial supervision for clustering and classification, chapter 5.
+
+    Examples
+    --------
+    >>> from likewise.datasets import make_label_tree
+    >>> data = make_label_tree(1000, 8, missing_rate=0.3, random_state=0)
+    >>> model = LatentHierarchyClassifier().fit(data.X, data.Z)
+    >>> bool((model.hierarchy_.parents == data.parents).all())
+    True
+    >>> round(model.missing_rate_, 1)
+    0.3
+    >>> max(s.probability for s in model.suggest(data.X, data.Z, top=1)) > 0.9
+    True
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "structure": choice("tree", "dag"),
+        "start": _IS_START,
+        "structure_step": choice(None, *SCORES),
+        "missing_rate": either(choice("shared", "per-label"), _IS_RATE, PER_LABEL),
+        "rate_from": choice("anchors", "em"),
+        "l2": real(0, strict=True),
+        "relaxation": Rule(
+            "a number above 0 and below 0.5", lambda v: real(0, strict=True).holds(v) and v < 0.5
+        ),
+        "annealing": _IS_ANNEALING,
+        "n_init": integer(1),
+        "decode": choice("marginal", "map"),
+        "threshold": either(IS_THRESHOLD, choice("f1")),
+        "max_iter": integer(1),
+        "tol": real(0),
+    }
+
+    def __init__(
+        self,
+        hierarchy: Any = None,
+        *,
+        structure: str = "tree",
+        start: Any = "inclusion",
+        structure_step: str | None = None,
+        missing_rate: Any = "shared",
+        rate_from: str = "anchors",
+        l2: float = 1.0,
+        relaxation: float = 1e-3,
+        annealing: tuple[float, float] | None = None,
+        n_init: int = 1,
+        decode: str = "marginal",
+        threshold: Any = 0.5,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.hierarchy = hierarchy
+        self.structure = structure
+        self.start = start
+        self.structure_step = structure_step
+        self.missing_rate = missing_rate
+        self.rate_from = rate_from
+        self.l2 = l2
+        self.relaxation = relaxation
+        self.annealing = annealing
+        self.n_init = n_init
+        self.decode = decode
+        self.threshold = threshold
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, Y: Any) -> LatentHierarchyClassifier:
+        """Learn the hierarchy, the missing rate and the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
+            1 where a label was recorded; 0 where it was not, whether it is held or not. The columns of a
+            DataFrame name the labels.
+
+        Returns
+        -------
+        self : LatentHierarchyClassifier
+        """
+        super().fit(X, Y)
+        return self
+
+    # ------------------------------------------------------------------ learning
+
+    def _fit(self, X: Any, labels: LabelColumns) -> None:
+        given, allowed = self._known_hierarchy(labels)
+        if given is not None and self.decode == "map" and not given.is_tree:
+            raise ValueError("decode='map' needs a tree, and labels of this hierarchy have several parents.")
+        if self.structure == "dag" and self.decode == "map":
+            raise ValueError("decode='map' needs structure='tree'; use decode='marginal' with 'dag'.")
+        rng = check_random_state(self.random_state)
+        starts = [given] if given is not None else list(self._starts(labels, allowed, rng))
+        progress = Progress(self, X, len(starts))
+        best: EMResult | None = None
+        for hierarchy in starts:
+            progress.begin(self.max_iter)
+            found = self._climb(X, labels.Y, hierarchy, allowed, progress)
+            progress.end()
+            if best is None or found.objective > best.objective:
+                best = found
+        progress.finish()
+        assert best is not None
+        self._keep(best, X, labels)
+
+    def _known_hierarchy(self, labels: LabelColumns) -> tuple[LabelHierarchy | None, np.ndarray]:
+        """Return the hierarchy if it is given whole, and which edges are allowed."""
+        said, names = self.hierarchy, labels.names
+        part = said if isinstance(said, PartialHierarchy) else PartialHierarchy()
+        allowed = part.allowed(names) if part.fixed or part.forbidden else _all_edges(len(names))
+        if said is None or isinstance(said, PartialHierarchy):
+            return None, allowed
+        if not isinstance(said, LabelHierarchy):
+            said = LabelHierarchy.from_edges(said, names=names)
+        lacking, unknown = set(names) - set(said.names), set(said.names) - set(names)
+        if lacking or unknown:
+            some = sorted(unknown or lacking)[:5]
+            raise HierarchyError(
+                f"the hierarchy and the columns of Y have different labels: {', '.join(map(repr, some))} "
+                f"{'is not a column' if unknown else 'is not in the hierarchy'}. Name the columns of Y with "
+                "a DataFrame, or cut the hierarchy to them with hierarchy.restrict(names)."
+            )
+        return LabelHierarchy(names, said.edges), allowed
+
+    def _starts(self, labels: LabelColumns, allowed: np.ndarray, rng: np.random.RandomState) -> Any:
+        """Yield the trees to begin with."""
+        names = (self.start,) if isinstance(self.start, str) else self.start
+        for n in range(self.n_init):
+            rows = slice(None) if n == 0 else rng.randint(len(labels.Y), size=len(labels.Y))
+            for name in names:
+                yield self._made(labels.names, self._first_tree(name, labels.Y[rows], allowed))
+
+    def _first_tree(self, name: str, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+        if name == "counts":
+            return by_counts(Z, allowed, self.relaxation)
+        if name == "chow-liu":
+            return chow_liu(Z, allowed)
+        if name == "star":
+            return star(Z.shape[1], allowed)
+        return learn_tree(Z, allowed, self.relaxation, self._given_rates())
+
+    @staticmethod
+    def _made(names: tuple[str, ...], tree: LearnedTree) -> LabelHierarchy:
+        edges = [(names[p], names[c]) for c, p in enumerate(tree.parents) if p >= 0]
+        return LabelHierarchy(names, edges, scores=tree.scores, margins=tree.margins)
+
+    def _given_rates(self) -> np.ndarray | None:
+        if isinstance(self.missing_rate, str):
+            return None
+        return self._per_label("missing_rate", self.missing_rate, below=1.0)
+
+    def _rates(self, Z: np.ndarray, hierarchy: LabelHierarchy) -> tuple[np.ndarray, int]:
+        """Return the missing rates to begin with, and how many cells tell them, 0 if EM is to find them."""
+        given = self._given_rates()
+        if given is not None:
+            return given, 0
+        shared, own, n_cells = anchored_rates(Z, hierarchy.parent_lists, hierarchy.order)
+        if self.rate_from == "em" or not n_cells:
+            return np.full(Z.shape[1], _FIRST_RATE), 0
+        return (np.full(Z.shape[1], shared) if self.missing_rate == "shared" else own), n_cells
+
+    def _climb(
+        self, X: Any, Z: np.ndarray, hierarchy: LabelHierarchy, allowed: np.ndarray, progress: Progress
+    ) -> EMResult:
+        """Fit from one start."""
+        counts = Z.sum(axis=0)
+        rates, n_cells = self._rates(Z, hierarchy)
+        if self.structure == "dag" and self._learns_hierarchy:
+            hierarchy = with_further_parents(hierarchy, pair_counts(Z), len(Z), rates, allowed)
+            rates, n_cells = self._rates(Z, hierarchy)
+
+        def eps(rates: np.ndarray, t: int) -> np.ndarray:
+            now = self.relaxation
+            if self.annealing is not None:
+                now = max(now, self.annealing[0] * self.annealing[1] ** t)
+            return relaxations(counts, len(Z), rates, now)
+
+        def reshape(model: Model, held: Held, t: int) -> Model:
+            model = replace(model, relaxations=eps(model.rates, t))
+            if self.structure_step is None or not self._learns_hierarchy or not model.hierarchy.is_tree:
+                return model
+            tree = next_tree(self.structure_step, model, held, X, Z, self.l2, allowed)
+            if np.array_equal(tree.parents, model.hierarchy.parents):
+                return model
+            changed = self._made(model.hierarchy.names, tree)
+            told, n_told = self._rates(Z, changed)
+            return replace(model, hierarchy=changed, rates=told if n_told else model.rates)
+
+        finds = self._given_rates() is None and not n_cells
+        return expectation_maximisation(
+            X,
+            Z,
+            first_model(Z, X.shape[1], hierarchy, rates, eps(rates, 0)),
+            l2=self.l2,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            update_rates=rates_from_counts(Z, shared=self.missing_rate == "shared") if finds else None,
+            reshape=reshape if self.annealing is not None or self.structure_step is not None else None,
+            step=progress.step,
+        )
+
+    @property
+    def _learns_hierarchy(self) -> bool:
+        """Whether anything of the hierarchy is left to learn."""
+        return self.hierarchy is None or isinstance(self.hierarchy, PartialHierarchy)
+
+    def _keep(self, found: EMResult, X: Any, labels: LabelColumns) -> None:
+        """Put what was found into attributes."""
+        if not found.converged:
+            warn_caller(
+                f"EM did not converge in {self.max_iter} iterations: raise max_iter, now {self.max_iter}, or "
+                f"tol, now {self.tol:g}.",
+                ConvergenceWarning,
+            )
+        self._model = found.model
+        model, Z = found.model, labels.Y
+        self.missing_rates_ = np.array(model.rates)
+        held = infer(model, model.logits(X), Z)
+        self.missing_rate_ = float(1.0 - ((1.0 - model.rates) * held.one).sum() / max(held.one.sum(), 1e-12))
+        if len(set(model.rates)) == 1:
+            self.missing_rate_ = float(model.rates[0])
+        self.n_anchors_ = anchored_rates(Z, model.hierarchy.parent_lists, model.hierarchy.order)[2]
+        self.hierarchy_ = self._described(model, Z, held.one.sum(axis=0))
+        self.relaxations_ = np.array(model.relaxations)
+        self.coef_, self.intercept_ = model.coef, model.intercept
+        self.log_likelihood_ = held.log_likelihood
+        self.objective_ = found.objective
+        self.objective_history_ = np.array(found.history)
+        self.n_iter_ = len(found.history) - 1
+        self.thresholds_ = np.array(
+            best_thresholds(self._marginals(X), Z, model.rates)
+            if isinstance(self.threshold, str)
+            else self._per_label("threshold", self.threshold)
+        )
+
+    def _described(self, model: Model, Z: np.ndarray, counts: np.ndarray) -> LabelHierarchy:
+        """Return the hierarchy with scores by the data, also where it was given, and label counts."""
+        tree = model.hierarchy
+        both = pair_counts(Z)
+        gains = inclusion_scores(both, len(Z), model.rates, model.relaxations)
+        scores = np.array(
+            [min((gains[p, c] for p in ps), default=0.0) for c, ps in enumerate(tree.parent_lists)]
+        )
+        margins = tree.margins if tree.margins is not None else np.full(len(tree.names), np.inf)
+        return LabelHierarchy(tree.names, tree.edges, scores=scores, margins=margins, counts=counts)
+
+    # ------------------------------------------------------------------ predicting
+
+    def _marginals(self, X: Any) -> np.ndarray:
+        """Return the chance of each label of rows of which nothing was recorded."""
+        model = self._model
+        logits = model.logits(X)
+        tree = model.hierarchy
+        if tree.is_tree:
+            out = np.empty_like(logits)
+            marginals(tree.parents, tree.order, logits, model.relaxations, out)
+            return out
+        above = np.exp(log_expit(logits) @ tree.ancestor_matrix().astype(np.float64))
+        return above * expit(logits) + (1.0 - above) * model.relaxations
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        return np.clip(self._marginals(X), 0.0, 1.0)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return log-odds of each label less those of its threshold: above 0, a label is predicted."""
+        chances = np.clip(self.predict_proba(X), 1e-12, 1.0 - 1e-12)
+        return logit(chances) - logit(np.clip(self.thresholds_, 1e-12, 1.0 - 1e-12))
+
+    def _above(self, probabilities: np.ndarray) -> np.ndarray:
+        return (probabilities > self.thresholds_).astype(np.int64)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
+        check_is_fitted(self, "classes_")
+        if self.decode == "marginal":
+            return super().predict(X)
+        X = self._check_X(X, reset=False)
+        logits = self._model.logits(X)
+        none = np.zeros(logits.shape, dtype=np.uint8)
+        out = np.empty(logits.shape, dtype=np.int64)
+        tree = self._model.hierarchy
+        most_probable(
+            tree.parents, tree.order, logits, self._model.relaxations, none, np.zeros(logits.shape[1]), out
+        )
+        return out
+
+    def complete_labels(self, X: Any, Y: Any) -> np.ndarray:
+        """Return the chance that each row holds each label, given its features and what was recorded of it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
+            What was recorded, with the columns that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            1 where a label was recorded.
+        """
+        X, Z = self._rows_and_labels(X, Y)
+        return infer(self._model, self._model.logits(X), Z).one
+
+    def suggest(self, X: Any, Y: Any, top: int = 5, *, least: float = 0.0) -> list[Suggestion]:
+        """Return labels that were not recorded, the likeliest first: what to ask annotators about.
+
+        Parameters
+        ----------
+        X, Y
+            See :meth:`complete_labels`.
+        top : int, default=5
+            How many at most for each row.
+        least : float, default=0.0
+            Leave out those less likely.
+
+        Returns
+        -------
+        list of Suggestion
+            Row by row.
+        """
+        if not integer(1).holds(top):
+            raise ValueError(f"top must be an integer of at least 1, got {top!r}.")
+        X, Z = self._rows_and_labels(X, Y)
+        chances = infer(self._model, self._model.logits(X), Z).one
+        open_to = np.where(Z.astype(bool), -np.inf, chances)
+        ranked = np.argsort(-open_to, axis=1, kind="stable")[:, :top]
+        return [
+            Suggestion(row, str(self.classes_[c]), float(chances[row, c]))
+            for row, found in enumerate(ranked)
+            for c in found
+            if not Z[row, c] and chances[row, c] >= least
+        ]
+
+    def calibrate(self, X: Any, Y: Any) -> LatentHierarchyClassifier:
+        """Set the threshold of each label so that F1 is largest on these rows, whose labels may have gaps.
+
+        With gaps at a known rate, recorded labels over 1 - α estimate the held ones without bias, those that
+        are predicted among them too; so F1 is that of complete labels, up to chance.
+
+        Parameters
+        ----------
+        X, Y
+            Rows that `fit` has not seen, and what was recorded of them.
+
+        Returns
+        -------
+        self : LatentHierarchyClassifier
+            With new `thresholds_`.
+        """
+        X, Z = self._rows_and_labels(X, Y)
+        self.thresholds_ = best_thresholds(self._marginals(X), Z, self.missing_rates_)
+        return self
+
+    def _rows_and_labels(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
+        check_is_fitted(self, "classes_")
+        X = self._check_X(X, reset=False)
+        labels = check_labels(Y, who=type(self).__name__)
+        check_consistent_length(X, labels.Y)
+        if labels.n_labels != len(self.classes_):
+            raise ValueError(
+                f"{type(self).__name__}: Y has {labels.n_labels} column(s); fit had {len(self.classes_)} "
+                "labels. Give the same columns, in the same order."
+            )
+        if hasattr(Y, "columns") and labels.names != tuple(self.classes_):
+            wrong = next((a, b) for a, b in zip(labels.names, self.classes_, strict=True) if a != b)
+            raise ValueError(
+                f"{type(self).__name__}: Y has column {wrong[0]!r} where fit had {wrong[1]!r}. Give the same "
+                "columns, in the same order: Y[list(model.classes_)]."
+            )
+        return X, labels.Y
+
+
+def _all_edges(n_labels: int) -> np.ndarray:
+    """Return that every edge is allowed but those into the root and from a label to itself."""
+    allowed = ~np.eye(n_labels + 1, dtype=bool)
+    allowed[:, 0] = False
+    return allowed
