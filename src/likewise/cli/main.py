@@ -19,6 +19,7 @@ COMMANDS = {
     "choose": "Choose the number of clusters and the method by held-out hints.",
     "check": "Look through a file of hints before using it.",
     "simulate": "Compare ways to ask, on data whose classes are known.",
+    "hierarchy": "Learn the tree behind incomplete tags, and complete the tags.",
     "compare-hints": "Tell whether pairs or triplets are worth more as questions.",
     "datasets": "List the known data sets, or write one to a file.",
     "demo": "Watch a clustering get better hint by hint.",

@@ -1,9 +1,21 @@
-"""Pictures of clusterings, choices, interviews and hints; matplotlib is imported when one is drawn."""
+"""Pictures of clusterings, choices, interviews, hints and label trees; each imports matplotlib when drawn."""
 
 from likewise.plotting._bags import BagDisplay
 from likewise.plotting._choice import ChoiceDisplay
 from likewise.plotting._clusters import ClusterDisplay
 from likewise.plotting._curves import CurveDisplay
 from likewise.plotting._information import InformationDisplay
+from likewise.plotting._missing import MissingRateDisplay
+from likewise.plotting._tree import HierarchyDisplay
+from likewise.plotting._tree_html import write_hierarchy_html
 
-__all__ = ["BagDisplay", "ChoiceDisplay", "ClusterDisplay", "CurveDisplay", "InformationDisplay"]
+__all__ = [
+    "BagDisplay",
+    "ChoiceDisplay",
+    "ClusterDisplay",
+    "CurveDisplay",
+    "HierarchyDisplay",
+    "InformationDisplay",
+    "MissingRateDisplay",
+    "write_hierarchy_html",
+]

@@ -1,0 +1,152 @@
+"""What ``likewise hierarchy`` tells of a learned tree, in lines and as a document."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from likewise.cli._items import Items
+from likewise.cli._labels import LabelTable, Tags
+from likewise.cli._tree_text import least_sure, legend, tree_lines
+from likewise.supervision import RowIds
+
+if TYPE_CHECKING:
+    from likewise.hierarchy import LabelHierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class TreeReport:
+    """A fitted model and what it was fitted to.
+
+    Attributes
+    ----------
+    model : LatentHierarchyClassifier
+        The model.
+    tags : Tags
+        The tags.
+    ids : RowIds
+        The ids of the rows.
+    items : Items
+        What was learned from.
+    truth : LabelHierarchy or None
+        The true tree.
+    """
+
+    model: Any
+    tags: Tags
+    ids: RowIds
+    items: Items
+    truth: LabelHierarchy | None = None
+
+    @property
+    def tree(self) -> LabelHierarchy:
+        """The tree of the model."""
+        tree: LabelHierarchy = self.model.hierarchy_
+        return tree
+
+    @cached_property
+    def against_truth(self) -> dict[str, int | float]:
+        """How the tree compares with the true one; empty if that is not known."""
+        if self.truth is None:
+            return {}
+        from likewise.evaluation import ancestor_f1, robinson_foulds
+
+        return {
+            "robinson_foulds": int(robinson_foulds(self.truth, self.tree)),
+            "ancestor_f1": float(ancestor_f1(self.truth, self.tree)),
+        }
+
+    def suggestions(self, X: Any, top: int, at_least: float) -> Mapping[str, list[Any]]:
+        """Return a table of labels that are not recorded and may hold, most probable first in each row."""
+        kept = self.model.suggest(X, LabelTable(self.tags.Y, self.tags.names), top=top, least=at_least)
+        return {
+            "id": [self.ids[int(one.row)] for one in kept],
+            "label": [str(one.label) for one in kept],
+            "probability": [round(float(one.probability), 6) for one in kept],
+        }
+
+    # ------------------------------------------------------------------ in words
+
+    def lines(self, labels: str | None, id_column: str | None, *, whole: bool, fixed_rate: bool) -> list[str]:
+        """Return the report."""
+        n_rows, n_labels, n_tags = self.tags.Y.shape[0], self.tags.Y.shape[1], self.tags.n_tags
+        n_bare, s = self.tags.n_bare, "s" * (n_labels != 1)
+        bare = f"; {n_bare:,} rows have none" if n_bare else ""
+        rows = "rows are numbered from 0" if id_column is None else f"rows are named by {id_column!r}"
+        said = [
+            f"{n_rows:,} rows, {n_labels} label{s}, {n_tags:,} tags: {n_tags / n_rows:.1f} a row{bare}",
+            f"tags in {labels or 'the data'}: {self.tags.layout}; {rows}",
+            f"learned from {' and '.join(self.items.said)}",
+            self._rate(fixed_rate),
+            "",
+            f"the tree ({legend(self.tree)}):" if legend(self.tree) else "the tree:",
+            *(f"  {line}" for line in tree_lines(self.tree, whole=whole)),
+        ]
+        if doubtful := least_sure(self.tree):
+            said += ["", "least sure:", *(f"  {line}" for line in doubtful)]
+        if self.against_truth:
+            distance, f1 = self.against_truth.values()
+            said += ["", f"against the truth: Robinson-Foulds distance {distance:g}, ancestor F1 {f1:.3f}"]
+        return said
+
+    def _rate(self, fixed: bool) -> str:
+        rate = float(self.model.missing_rate_)
+        if fixed:
+            return f"missing rate {rate:.2f}, as given"
+        rates = [float(one) for one in self.model.missing_rates_]
+        each = (
+            f", from {min(rates):.2f} to {max(rates):.2f} by label" if max(rates) - min(rates) > 1e-9 else ""
+        )
+        guess = "" if self.model.n_anchors_ else "; a guess, since no recorded label lies under another"
+        return f"missing rate about {rate:.2f}{each}: so large a share of held labels was not recorded{guess}"
+
+    # ------------------------------------------------------------------ as a document
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is known as plain values; None where a number is not known or has no bound."""
+        tree = self.tree
+        rates = self.model.missing_rates_
+        listed = [
+            {
+                "label": name,
+                "parents": [tree.names[p] for p in tree.parent_lists[k]],
+                "recorded": int(self.tags.Y[:, k].sum()),
+                "held": _plain(tree.counts, k),
+                "score": _plain(tree.scores, k),
+                "margin": _plain(tree.margins, k),
+                "missing_rate": float(rates[k]),
+            }
+            for k, name in enumerate(tree.names)
+        ]
+        return {
+            "n_rows": len(self.ids),
+            "n_labels": len(tree.names),
+            "n_tags": self.tags.n_tags,
+            "n_rows_without_tags": self.tags.n_bare,
+            "unused_labels": list(self.tags.unused),
+            "layout": self.tags.layout,
+            "features": list(self.items.said),
+            "n_features": int(self.items.X.shape[1]),
+            "missing_rate": float(self.model.missing_rate_),
+            "labels": listed,
+            **self.against_truth,
+        }
+
+
+def plain_notes(notes: list[str]) -> list[str]:
+    """Let notes speak of options; say once, not for each letter, that the font of a picture lacks some."""
+    notes = [note.replace("max_iter", "--max-iter") for note in notes]
+    lacking = [note for note in notes if re.match(r"Glyph \d+ ", note)]
+    others = [note for note in notes if note not in lacking]
+    if lacking:
+        others.append(f"the font of the picture lacks {len(lacking)} letter(s); --html shows all of them.")
+    return others
+
+
+def _plain(values: Any, k: int) -> float | None:
+    value = math.nan if values is None else float(values[k])
+    return value if math.isfinite(value) else None

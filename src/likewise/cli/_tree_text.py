@@ -1,0 +1,96 @@
+"""A tree of labels as lines of text, cut to a screenful."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from likewise.plotting._sureness import MEANING, count_texts, sureness_of
+from likewise.plotting._tree_layout import children_of
+
+if TYPE_CHECKING:
+    from likewise.hierarchy import LabelHierarchy
+
+SHOWN = 40  # labels on a screen
+_LEAST_SURE = 5
+
+
+def tree_lines(hierarchy: LabelHierarchy, *, whole: bool = False) -> list[str]:
+    """Return a line for each label, indented by its depth; a large tree is cut at a depth that fits."""
+    below = children_of(hierarchy)
+    entries = _entries(below)
+    deepest = max(depth for _, depth in entries)
+    if not whole and len(entries) > SHOWN:
+        sizes = np.cumsum(np.bincount([depth for _, depth in entries]))
+        deepest = max(0, int((sizes <= SHOWN).sum()) - 1)
+    said = _said(hierarchy)
+    sizes_below = _sizes_below(entries, below)
+    lines: list[str] = []
+    for k, depth in entries:
+        if depth > deepest:
+            continue
+        hidden = sizes_below[k] if depth == deepest else 0
+        lines.append("  " * depth + said[k] + (f"  … {hidden} more below" if hidden else ""))
+    if not whole and len(lines) > SHOWN:
+        lines = [*lines[:SHOWN], f"… {len(lines) - SHOWN} more beside these"]
+    if not whole and len(entries) > SHOWN:
+        lines.append(f"({len(entries)} labels in all; --all shows every one)")
+    return lines
+
+
+def least_sure(hierarchy: LabelHierarchy) -> list[str]:
+    """Return a line for each of the edges with the smallest margins, the least sure first."""
+    if hierarchy.margins is None:
+        return []
+    margins = hierarchy.margins
+    order = [k for k in np.argsort(margins, kind="stable").tolist() if math.isfinite(margins[k])]
+    lines = []
+    for k in order[:_LEAST_SURE]:
+        above = " and ".join(hierarchy.names[p] for p in hierarchy.parent_lists[k]) or "the root"
+        lines.append(f"{hierarchy.names[k]} under {above}: {margins[k]:,.1f}")
+    return lines
+
+
+def legend(hierarchy: LabelHierarchy) -> str:
+    """Say what the numbers and words of a line mean."""
+    counted = "" if hierarchy.counts is None else "in brackets about how many rows hold the label"
+    known = hierarchy.margins is not None and bool(np.isfinite(hierarchy.margins).any())
+    sure = f"after + {MEANING}" if known else ""
+    return "; ".join(part for part in (counted, sure) if part)
+
+
+def _entries(below: dict[int, list[int]]) -> list[tuple[int, int]]:
+    """Return labels with their depths, each before what is under it."""
+    entries: list[tuple[int, int]] = []
+    waiting = [(k, 0) for k in below[-1][::-1]]
+    while waiting:
+        k, depth = waiting.pop()
+        entries.append((k, depth))
+        waiting += [(child, depth + 1) for child in below[k][::-1]]
+    return entries
+
+
+def _sizes_below(entries: list[tuple[int, int]], below: dict[int, list[int]]) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for k, _ in reversed(entries):
+        sizes[k] = sum(1 + sizes[child] for child in below[k])
+    return sizes
+
+
+def _said(hierarchy: LabelHierarchy) -> list[str]:
+    """Return what is said of each label: name, count, how sure its place is, further parents."""
+    steps, counts, margins = sureness_of(hierarchy), count_texts(hierarchy), hierarchy.margins
+    lines: list[str] = []
+    for k, name in enumerate(hierarchy.names):
+        parts = [" ".join(name.split())]
+        if counts[k]:
+            parts.append(f"({counts[k]})")
+        if steps[k].word:
+            finite = margins is not None and math.isfinite(margins[k])
+            parts.append(steps[k].word + (f" +{margins[k]:,.1f}" if finite and margins is not None else ""))
+        if others := hierarchy.parent_lists[k][1:]:
+            parts.append(f"also under {' and '.join(hierarchy.names[p] for p in others)}")
+        lines.append("  ".join(parts))
+    return lines

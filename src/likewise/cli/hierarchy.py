@@ -1,0 +1,365 @@
+"""``likewise hierarchy``: the tree of the tags, the tags that are missing, and how sure all that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._options import _encoding, names_option
+from likewise.cli._output import (
+    STDOUT,
+    Command,
+    Outputs,
+    check_distinct,
+    check_inputs,
+    check_output,
+    console,
+    gathered_warnings,
+    print_json,
+    progress,
+)
+from likewise.cli.cluster import PICTURES
+from likewise.exceptions import FileFormatError
+
+if TYPE_CHECKING:
+    from likewise.cli._labels import Tags
+    from likewise.cli._tree_report import TreeReport
+    from likewise.hierarchy import LabelHierarchy
+    from likewise.supervision import RowIds
+
+PAGE = ".html"
+TREES = (".json", ".csv", ".nwk", ".newick", ".graphml")
+_READS_BADLY = 150  # above so many labels a picture is long, and a page reads better
+
+
+class MissingRate(click.ParamType):
+    """``shared``, ``per-label``, or a number."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
+        """Return the word or the number."""
+        if isinstance(value, float) or value in ("shared", "per-label"):
+            return value  # type: ignore[no-any-return]
+        try:
+            rate = float(value)
+        except ValueError:
+            rate = -1.0
+        if not 0.0 <= rate < 1.0:
+            self.fail(
+                f"{value!r} is not understood; wanted shared, per-label or a rate such as 0.2.", param, ctx
+            )
+        return rate
+
+
+@click.command("hierarchy", cls=Command)
+@click.argument("data", type=click.Path(allow_dash=True))
+@click.option("--labels", type=click.Path(), help="A table of the tags: id and 0/1 columns, or id,label.")
+@click.option(
+    "--label-columns", callback=names_option, metavar="A,B,C", help="Columns of DATA that are 0/1 labels."
+)
+@click.option("--separator", default=";", show_default=True, help="What parts the labels of one cell.")
+@click.option("--text", metavar="COLUMN", multiple=True, help="A column of text; may be given several times.")
+@click.option(
+    "--components",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="How many numbers are made of the text.",
+)
+@click.option(
+    "--features",
+    callback=names_option,
+    metavar="A,B,C",
+    help="Columns of numbers, or a .npy file with a row for each row of DATA. By default all other columns; "
+    "none with --text.",
+)
+@click.option(
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="The column of ids. By default the first column of the tags if DATA has it too; otherwise rows are "
+    "called 0, 1, 2 and so on.",
+)
+@click.option("--drop", callback=names_option, metavar="A,B,C", help="Columns to leave out.")
+@click.option("--no-header", is_flag=True, help="DATA has no header; columns are f0, f1 and so on.")
+@click.option(
+    "--encoding", callback=_encoding, default="utf-8", show_default=True, help="Encoding of a CSV DATA file."
+)
+@click.option(
+    "--labels-encoding",
+    callback=_encoding,
+    default="utf-8",
+    show_default=True,
+    help="Encoding of a CSV file of tags or of edges.",
+)
+@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
+@click.option("--hierarchy", "given", type=click.Path(), help="A tree that is known: learn the rest.")
+@click.option("--fixed", type=click.Path(), help="Edges that the tree must have: parent,child.")
+@click.option("--forbidden", type=click.Path(), help="Edges that the tree must not have: parent,child.")
+@click.option(
+    "--structure",
+    type=click.Choice(["tree", "dag"]),
+    default="tree",
+    show_default=True,
+    help="Whether a label may have several parents (dag).",
+)
+@click.option(
+    "--missing-rate",
+    type=MissingRate(),
+    default="shared",
+    show_default=True,
+    help="How often a tag is missing: one rate for all labels, one per-label, or a known one, such as 0.2.",
+)
+@click.option("--max-iter", type=click.IntRange(min=1), help="The most iterations of EM.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=0,
+    help="Another seed, other starts.  [default: 0]",
+)
+@click.option("--truth", type=click.Path(), help="The true tree, to compare with.")
+@click.option("--out", type=click.Path(), help="Where the tree goes: .json, .csv, .nwk or .graphml.")
+@click.option("--plot", type=click.Path(), help="Draw the tree: .png, .svg, .pdf, or .html for large ones.")
+@click.option("--html", type=click.Path(), help="The tree as a page in which branches open: .html.")
+@click.option("--missing-plot", type=click.Path(), help="Draw the missing rate of each label.")
+@click.option(
+    "--suggest", type=click.Path(), help="Where labels that may be missing go: .csv, .parquet, .jsonl."
+)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=5, show_default=True, help="Suggestions a row, at most."
+)
+@click.option(
+    "--at-least",
+    type=click.FloatRange(min=0, max=1),
+    default=0.0,
+    show_default=True,
+    help="Suggest no label that is less probable.",
+)
+@click.option("--all", "whole", is_flag=True, help="Print the whole tree, however large.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no report.")
+def command(
+    data: str,
+    labels: str | None,
+    label_columns: tuple[str, ...] | None,
+    separator: str,
+    text: tuple[str, ...],
+    components: int,
+    features: tuple[str, ...] | None,
+    id_column: str | None,
+    drop: tuple[str, ...] | None,
+    no_header: bool,
+    encoding: str,
+    labels_encoding: str,
+    standardize: bool,
+    given: str | None,
+    fixed: str | None,
+    forbidden: str | None,
+    structure: str,
+    missing_rate: str | float,
+    max_iter: int | None,
+    seed: int,
+    truth: str | None,
+    out: str | None,
+    plot: str | None,
+    html: str | None,
+    missing_plot: str | None,
+    suggest: str | None,
+    top: int,
+    at_least: float,
+    whole: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Learn the tree behind incomplete tags, and complete the tags.
+
+    DATA is a CSV, Parquet or .npy file of items, or - for stdin. The tags are a second table, which names
+    items by id: a column of 0 and 1 for each label; one tag a line; or all labels of an item in one cell
+    with ; between. A tag that is not there may be missing: the report tells how often that seems to be, and
+    --suggest writes which ones.
+
+    \b
+    Examples:
+      likewise hierarchy items.csv --labels tags.csv --text description --out tree.json --plot tree.png
+      likewise hierarchy items.csv --labels tags.csv --text description --suggest suggestions.csv --top 3
+      likewise hierarchy items.csv --label-columns red,green,blue --standardize --html tree.html
+      likewise hierarchy items.csv --labels tags.csv --features embeddings.npy --fixed known.csv --json
+    """
+    if (labels is None) == (label_columns is None):
+        raise click.UsageError(
+            "the tags are either in a file, --labels, or in columns of DATA, --label-columns."
+        )
+    if given is not None and (fixed is not None or forbidden is not None):
+        raise click.UsageError("--hierarchy gives the whole tree; leave --fixed and --forbidden out.")
+    if not separator:
+        raise click.UsageError("--separator is empty; wanted what stands between labels, such as ';'.")
+    drawn = {"--plot": plot, "--html": html, "--missing-plot": missing_plot}
+    read = [path for path in (labels, given, fixed, forbidden, truth) if path is not None]
+    read += [name for name in features or () if name.lower().endswith(".npy")]
+    _check_files(data, read, out, drawn, suggest, structure)
+
+    from likewise.cli._edges import read_known, read_tree
+    from likewise.cli._items import Wanted, items_of
+    from likewise.cli._raw import read_raw
+    from likewise.cli._tables import ids_of, standardized
+    from likewise.cli._tree_report import TreeReport, plain_notes
+    from likewise.cli._write import write_table
+    from likewise.hierarchy import write_hierarchy
+
+    with gathered_warnings() as notes, progress(4, quiet=quiet) as step, Outputs() as outputs:
+        step("reading")
+        raw = read_raw(data, header=not no_header, encoding=encoding)
+        table = None if labels is None else _read_labels(labels, labels_encoding)
+        if id_column is None and table is not None:
+            id_column = _shared(raw, table)
+        wanted = Wanted.of(
+            features,
+            id=id_column,
+            text=text,
+            drop=drop or (),
+            labels=label_columns or (),
+            components=components,
+        )
+        items = items_of(raw, wanted, seed=seed)
+        ids = ids_of(raw, id_column)
+        tags = _tags(raw, table, ids, id_column, label_columns, separator)
+        true, told = (None, []) if truth is None else read_tree(truth, tags, "--truth")
+        known, more = read_known(fixed, forbidden, tags, labels_encoding)
+        tree, yet = (None, []) if given is None else read_tree(given, tags, "--hierarchy")
+        step("learning")
+        X = standardized(items.X) if standardize else items.X
+        options = {"structure": structure, "missing_rate": missing_rate, "random_state": seed}
+        options |= {} if max_iter is None else {"max_iter": max_iter}
+        model = _fit(X, tags, known if tree is None else tree, options)
+        report = TreeReport(model, tags, ids, items, true)
+        suggested = report.suggestions(X, top, at_least) if suggest is not None else None
+        step("writing")
+        if out is not None:
+            outputs.add(out, lambda part: write_hierarchy(report.tree, part))
+        for option, path in drawn.items():
+            if path is not None:
+                outputs.add(path, _drawing(option, path, report))
+        if suggest is not None and suggested is not None:
+            outputs.add(suggest, lambda part: write_table(part, suggested))
+    notes = [*items.notes, *tags.notes, *told, *more, *yet, *plain_notes(notes)]
+    notes += _long_picture(plot, report.tree)
+    wrote = [path for path in (out, *drawn.values(), suggest) if path is not None]
+    if as_json:
+        asked = {"data": data, "labels_file": labels, "seed": seed, "standardize": standardize}
+        asked |= {"structure": structure, "id_column": id_column}
+        n_suggested = None if suggested is None else len(suggested["id"])
+        print_json({**asked, **report.as_dict(), "n_suggested": n_suggested, "wrote": wrote, "notes": notes})
+        return
+    if quiet:
+        return
+    for line in report.lines(labels, id_column, whole=whole, fixed_rate=isinstance(missing_rate, float)):
+        click.echo(line)
+    if suggested is not None:
+        click.echo(f"{len(suggested['id']):,} suggestions for {len(set(suggested['id'])):,} rows")
+    stderr = console()
+    for note in notes:
+        stderr.print(f"note: {note}", style="yellow")
+    for path in wrote:
+        stderr.print(f"wrote {Path(path)}")
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def _check_files(
+    data: str,
+    read: list[str],
+    out: str | None,
+    drawn: dict[str, str | None],
+    suggest: str | None,
+    structure: str,
+) -> None:
+    """Find out now, not after the learning, that something cannot be read or written."""
+    from likewise._optional import require
+    from likewise.cli._write import ENDINGS, check_writer
+
+    check_inputs(data, *read)
+    check_distinct({"--out": out, **drawn, "--suggest": suggest}, [data, *read])
+    if out is not None:
+        check_output(out, TREES, "--out")
+        suffix = Path(out).suffix.lower()
+        if suffix in (".nwk", ".newick") and structure == "dag":
+            raise click.UsageError("a Newick file holds a tree, not a dag; end the name of --out with .json.")
+        if suffix == ".graphml":
+            require("networkx", extra="graphs")
+    endings = {"--plot": (*PICTURES, PAGE), "--html": (PAGE,), "--missing-plot": PICTURES}
+    for option, path in drawn.items():
+        if path is not None:
+            check_output(path, endings[option], option)
+            if Path(path).suffix.lower() != PAGE:
+                require("matplotlib", extra="plot")
+    if suggest is not None:
+        check_output(suggest, ENDINGS, "--suggest")
+        check_writer(suggest)
+
+
+def _read_labels(path: str, encoding: str) -> Any:
+    from likewise.cli._raw import read_raw
+
+    if path == STDOUT:
+        raise click.UsageError("--labels wants a file; only DATA may come from stdin.")
+    try:
+        return read_raw(path, encoding=encoding)
+    except FileFormatError as error:
+        raise FileFormatError(str(error).replace("--encoding", "--labels-encoding")) from error
+
+
+def _shared(raw: Any, table: Any) -> str | None:
+    from likewise.cli._labels import shared_id
+
+    return shared_id(raw, table)
+
+
+def _tags(
+    raw: Any,
+    table: Any,
+    ids: RowIds,
+    id_column: str | None,
+    columns: tuple[str, ...] | None,
+    separator: str,
+) -> Tags:
+    from likewise.cli._labels import tags_of_columns, tags_of_table
+
+    if columns is not None:
+        return tags_of_columns(raw, columns)
+    return tags_of_table(table, ids, id_column=id_column, separator=separator, data=raw.path)
+
+
+# ---------------------------------------------------------------------- learning and drawing
+
+
+def _fit(X: Any, tags: Tags, hierarchy: Any, options: dict[str, Any]) -> Any:
+    from likewise.cli._labels import LabelTable
+    from likewise.multilabel import LatentHierarchyClassifier
+
+    return LatentHierarchyClassifier(hierarchy, **options).fit(X, LabelTable(tags.Y, tags.names))
+
+
+def _drawing(option: str, path: str, report: TreeReport) -> Any:
+    """Return the function that writes a picture or a page to a file."""
+    title = f"{len(report.tags.names)} labels of {len(report.ids):,} rows"
+    if Path(path).suffix.lower() == PAGE:
+        from likewise.plotting import write_hierarchy_html
+
+        return lambda part: write_hierarchy_html(report.tree, part, title=title)
+    from likewise.plotting import HierarchyDisplay, MissingRateDisplay
+
+    if option == "--missing-plot":
+        return lambda part: MissingRateDisplay.from_estimator(report.model, title=title).save(part)
+    return lambda part: HierarchyDisplay.from_hierarchy(report.tree, title=title).save(part)
+
+
+def _long_picture(plot: str | None, tree: LabelHierarchy) -> list[str]:
+    if plot is None or Path(plot).suffix.lower() == PAGE or tree.n_labels <= _READS_BADLY:
+        return []
+    return [
+        f"a picture of {tree.n_labels} labels is long; a page reads better: --plot {Path(plot).stem}{PAGE}."
+    ]

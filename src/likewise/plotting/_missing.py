@@ -1,0 +1,134 @@
+"""A picture of how often each label is missing where it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.plotting._clusters import PALETTE
+from likewise.plotting._figure import Saved, clear_sides, new_figure
+from likewise.plotting._tree import FONT, shortened
+
+FloatArray = npt.NDArray[np.float64]
+_LINE = 0.2  # inches from one label to the next
+_TALLEST = 200.0  # inches; a PDF page and an image may not be taller
+
+
+class MissingRateDisplay(Saved):
+    """How often each label was not recorded where it holds, one dot a label, the highest on top.
+
+    Make one with :meth:`from_estimator`. The number beside a name, and the size of its dot, tell how many
+    rows hold the label: of a rare label the rate is known only roughly. The dashed line is the
+    rate of all labels together.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The labels.
+    rates : ndarray of shape (n_labels,)
+        The share of the rows holding each label in which it is not recorded.
+    shared : float or None
+        The rate of all labels together.
+    counts : ndarray of shape (n_labels,) or None
+        How many rows hold each label.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure; None before :meth:`plot`.
+    ax_ : matplotlib Axes
+        The axes.
+    dots_ : PathCollection
+        The dots, the highest rate first.
+    line_ : Line2D or None
+        The shared rate.
+    order_ : ndarray of shape (n_labels,)
+        The labels' numbers from the highest rate to the lowest.
+
+    Examples
+    --------
+    >>> from likewise.plotting import MissingRateDisplay
+    >>> display = MissingRateDisplay(["owl", "wren"], [0.1, 0.3], shared=0.2, counts=[40, 7]).plot()
+    >>> [text.get_text() for text in display.ax_.get_yticklabels()]
+    ['wren (7)', 'owl (40)']
+    >>> display.save("missing.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, names: Sequence[str], rates: Any, *, shared: float | None = None, counts: Any = None
+    ) -> None:
+        self.names = tuple(names)
+        self.rates = np.asarray(rates, dtype=np.float64)
+        self.shared = shared
+        self.counts = None if counts is None else np.asarray(counts, dtype=np.float64)
+        self.figure_: Any = None
+        self.ax_: Any = None
+        self.dots_: Any = None
+        self.line_: Any = None
+        self.order_: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, title: str | None = None
+    ) -> MissingRateDisplay:
+        """Draw the missing rates of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : LatentHierarchyClassifier
+            A fitted estimator; with ``missing_rate="per-label"`` each label has a rate of its own.
+        ax : matplotlib Axes, optional
+            Where to draw. By default a figure of its own is made, which needs no screen.
+        title : str, optional
+            The title.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator, "missing_rates_")
+        return cls(
+            [str(name) for name in estimator.classes_],
+            estimator.missing_rates_,
+            shared=float(estimator.missing_rate_),
+            counts=estimator.hierarchy_.counts,
+        ).plot(ax=ax, title=title)
+
+    def plot(self, *, ax: Any = None, title: str | None = None) -> MissingRateDisplay:
+        """Draw on `ax`, or on a figure of its own."""
+        n = len(self.names)
+        if self.rates.shape != (n,) or (self.counts is not None and self.counts.shape != (n,)):
+            got = [self.rates.shape] + ([] if self.counts is None else [self.counts.shape])
+            raise ValueError(f"one rate and one count a label are wanted, {n} of each; got shapes {got}.")
+        if not n:
+            raise ValueError("there is no label to draw.")
+        if ax is None:
+            ax = new_figure(6.5, min(_TALLEST, 1.3 + _LINE * n)).subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        self.order_ = np.lexsort((np.arange(n), -np.nan_to_num(self.rates)))
+        rows = np.arange(n)
+        rates = self.rates[self.order_]
+        ax.hlines(rows, 0.0, rates, color="#DDDDDD", linewidth=1, zorder=1)
+        self.dots_ = ax.scatter(rates, rows, s=self._sizes(), color=PALETTE[0], linewidth=0, zorder=3)
+        self.line_ = None
+        if self.shared is not None:
+            self.line_ = ax.axvline(self.shared, color=PALETTE[5], linewidth=1.2, linestyle="--", zorder=2)
+        size = FONT * min(1.0, _TALLEST / (1.3 + _LINE * n))
+        ax.set_yticks(rows, [self._said(k) for k in self.order_.tolist()], fontsize=size, parse_math=False)
+        ax.set_ylim(n - 0.4, -0.6)
+        ax.set_xlim(0.0, max(0.1, 1.1 * float(np.nanmax([*rates, self.shared or 0.0]))))
+        ax.set_xlabel("missing rate" + (f" (dashed: all labels, {self.shared:.2f})" if self.line_ else ""))
+        ax.set_title(title or "", loc="left", parse_math=False)
+        clear_sides(ax)
+        return self
+
+    def _said(self, k: int) -> str:
+        name = shortened(self.names[k], 40)
+        if self.counts is None or np.isnan(self.counts[k]):
+            return name
+        return f"{name} ({self.counts[k]:,.0f})"
+
+    def _sizes(self) -> Any:
+        counts = np.zeros(len(self.names)) if self.counts is None else np.nan_to_num(self.counts)
+        return (12.0 + 60.0 * counts / counts.max())[self.order_] if counts.max() > 0 else 30.0

@@ -1,0 +1,277 @@
+"""A picture of a tree of labels: who is under whom, how sure that is, and how often each label occurs."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise._optional import require
+from likewise.plotting._figure import Saved, new_figure
+from likewise.plotting._sureness import GIVEN, MEANING, STEPS, UNKNOWN, Sureness, count_texts, sureness_of
+from likewise.plotting._tree_layout import LINE, FloatArray, TreeLayout, lay_out
+
+if TYPE_CHECKING:
+    from likewise.hierarchy import LabelHierarchy
+
+FONT, SMALL, HEAD = 9.0, 7.5, 11.0
+QUIET = "#666666"
+_MARGIN = 12.0
+_SHORT = 20.0  # what the last bend of an edge takes that has to go round a name
+_DOT = 7.0  # from the end of an edge to the name
+_TALLEST = 200 * 72.0  # a PDF page and an image may not be taller; above some 950 leaves letters shrink
+_TITLE = 24.0
+_DPI = (72, 100, 150, 300)  # letters are set to whole pixels, so that their widths depend on these a little
+
+
+class HierarchyDisplay(Saved):
+    """A tree of labels from left to right, with how sure each edge is and how often each label occurs.
+
+    Make one with :meth:`from_hierarchy` or :meth:`from_estimator`. Each leaf has a row, and the figure grows
+    with them, so that names never overlap; up to some 100 labels it can be read at a glance, and beyond that
+    :func:`write_hierarchy_html` reads better. Edges are the broader and the bluer the surer they are, by how
+    much worse the next best choice is; the legend tells the steps. The number beside a name, and the
+    size of its dot, tell how many rows hold the label. Where a label has several parents, the edges from all
+    but the first are dashed.
+
+    Parameters
+    ----------
+    hierarchy : LabelHierarchy
+        The tree.
+    max_chars : int, default=40
+        Longer names are cut.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure; None before :meth:`plot`.
+    ax_ : matplotlib Axes
+        The axes.
+    edges_ : dict of (str or None, str) to PathPatch
+        The edges by parent, None for the root, and child.
+    names_ : dict of str to Text
+        The names by label.
+    counts_ : dict of str to Text
+        The numbers beside the names; empty if they are not known.
+    dots_ : PathCollection
+        The dots, in the order of the labels.
+
+    Examples
+    --------
+    >>> from likewise.hierarchy import LabelHierarchy
+    >>> from likewise.plotting import HierarchyDisplay
+    >>> tree = LabelHierarchy(["bird", "owl", "wren", "fish"], [("bird", "owl"), ("bird", "wren")])
+    >>> display = HierarchyDisplay.from_hierarchy(tree)
+    >>> sorted(display.edges_, key=str)
+    [('bird', 'owl'), ('bird', 'wren'), (None, 'bird'), (None, 'fish')]
+    >>> display.save("tree.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, hierarchy: LabelHierarchy, *, max_chars: int = 40) -> None:
+        self.hierarchy = hierarchy
+        self.max_chars = max_chars
+        self.figure_: Any = None
+        self.ax_: Any = None
+        self.edges_: dict[tuple[str | None, str], Any] = {}
+        self.names_: dict[str, Any] = {}
+        self.counts_: dict[str, Any] = {}
+        self.dots_: Any = None
+
+    @classmethod
+    def from_hierarchy(
+        cls, hierarchy: LabelHierarchy, *, ax: Any = None, title: str | None = None, max_chars: int = 40
+    ) -> HierarchyDisplay:
+        """Draw a tree.
+
+        Parameters
+        ----------
+        hierarchy : LabelHierarchy
+            The tree. Without margins all edges look the same; without counts no numbers are shown.
+        ax : matplotlib Axes, optional
+            Where to draw; letters shrink where it is too small for them. By default a figure of its own is
+            made, which needs no screen and is as large as the tree needs.
+        title : str, optional
+            The title.
+        max_chars : int, default=40
+            Longer names are cut.
+        """
+        return cls(hierarchy, max_chars=max_chars).plot(ax=ax, title=title)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, title: str | None = None, max_chars: int = 40
+    ) -> HierarchyDisplay:
+        """Draw the tree that an estimator was fitted with.
+
+        Parameters
+        ----------
+        estimator : LatentHierarchyClassifier or other
+            A fitted estimator that has `hierarchy_`.
+        ax, title, max_chars
+            As in :meth:`from_hierarchy`.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator, "hierarchy_")
+        return cls.from_hierarchy(estimator.hierarchy_, ax=ax, title=title, max_chars=max_chars)
+
+    def plot(self, *, ax: Any = None, title: str | None = None) -> HierarchyDisplay:
+        """Draw on `ax`, or on a figure of its own."""
+        if isinstance(self.max_chars, bool) or not isinstance(self.max_chars, int) or self.max_chars < 2:
+            raise ValueError(f"max_chars must be an integer of at least 2, got {self.max_chars!r}.")
+        names = [shortened(name, self.max_chars) for name in self.hierarchy.names]
+        counts = count_texts(self.hierarchy)
+        name_widths = _DOT + text_widths(names, FONT)
+        count_widths = text_widths(counts, SMALL)
+        layout = lay_out(self.hierarchy, name_widths + np.where(count_widths > 0, count_widths + 5.0, 0.0))
+        legend = self._legend_rows()
+        words = [LEGEND_TITLE, COUNTED, *(text for _, _, text in legend)]
+        width = max(layout.width, 34.0 + float(text_widths(words, SMALL).max()))
+        width = max(width, float(text_widths([title or ""], HEAD)[0])) + 2 * _MARGIN
+        height = layout.height + LINE * (len(legend) + 2.0 + any(counts)) + 2 * _MARGIN
+        if ax is None:
+            ax, scale = _own_axes(width, height, title)
+        else:
+            box = ax.get_window_extent()
+            points = 72 / ax.figure.dpi
+            scale = min(1.0, box.width * points / width, box.height * points / height)
+        self.ax_, self.figure_ = ax, ax.figure
+        ax.set_xlim(-_MARGIN, width - _MARGIN)
+        ax.set_ylim(height - _MARGIN, -_MARGIN)
+        ax.set_axis_off()
+        ax.set_title(title or "", fontsize=HEAD * scale, parse_math=False)
+        self._draw_edges(layout, scale)
+        self._draw_names(layout, names, counts, layout.x + name_widths + 5.0, scale)
+        self._draw_legend(legend, layout.height + 1.5 * LINE, scale)
+        return self
+
+    def _draw_edges(self, layout: TreeLayout, scale: float) -> None:
+        self.edges_ = {}
+        steps = sureness_of(self.hierarchy)
+        for child, parents in enumerate(self.hierarchy.parent_lists):
+            for number, parent in enumerate(parents or (-1,)):
+                name = self.hierarchy.names[parent] if parent >= 0 else None
+                patch = _edge(layout, parent, child, steps[child], dashed=number > 0, scale=scale)
+                self.edges_[name, self.hierarchy.names[child]] = self.ax_.add_patch(patch)
+
+    def _draw_names(
+        self, layout: TreeLayout, names: list[str], counts: list[str], beside: FloatArray, scale: float
+    ) -> None:
+        ax, labels = self.ax_, self.hierarchy.names
+        plain = {"va": "center_baseline", "parse_math": False, "zorder": 4}
+        self.names_, self.counts_ = {}, {}
+        for k, label in enumerate(labels):
+            x, y = layout.x[k] + _DOT, layout.y[k]
+            self.names_[label] = ax.text(x, y, names[k], fontsize=FONT * scale, **plain)
+            if counts[k]:
+                self.counts_[label] = ax.text(
+                    beside[k], y, counts[k], fontsize=SMALL * scale, color=QUIET, **plain
+                )
+        sizes = _dot_sizes(self.hierarchy.counts, len(labels)) * scale**2
+        self.dots_ = ax.scatter(layout.x, layout.y, s=sizes, color="#333333", linewidth=0, zorder=3)
+        ax.scatter(*layout.root, s=16 * scale**2, color="white", edgecolor="#333333", zorder=3)
+
+    def _legend_rows(self) -> list[tuple[Sureness, bool, str]]:
+        """Return a line of the legend for each kind of edge: what it looks like, dashed or not, its words."""
+        there = set(sureness_of(self.hierarchy))
+        rows: list[tuple[Sureness, bool, str]] = []
+        if there & set(STEPS):
+            rows += [(step, False, f"{step.word}: {step.range}") for step in STEPS[::-1]]
+        if GIVEN in there:
+            rows.append((GIVEN, False, f"{GIVEN.word}, {GIVEN.range}"))
+        if UNKNOWN in there:
+            rows.append((UNKNOWN, False, UNKNOWN.range))
+        if not self.hierarchy.is_tree:
+            rows.append((UNKNOWN, True, "dashed: one more parent"))
+        return rows
+
+    def _draw_legend(self, rows: list[tuple[Sureness, bool, str]], top: float, scale: float) -> None:
+        plain = {"fontsize": SMALL * scale, "color": QUIET, "va": "center_baseline"}
+        self.ax_.text(0, top, LEGEND_TITLE, **plain)
+        for number, (step, dashed, text) in enumerate(rows, start=1):
+            y = top + number * LINE
+            dash = "--" if dashed else "-"
+            self.ax_.plot([2, 24], [y, y], dash, color=step.colour, linewidth=step.width * scale)
+            self.ax_.text(32, y, text, **plain)
+        if self.counts_:
+            self.ax_.text(0, top + (len(rows) + 1) * LINE, COUNTED, **plain)
+
+
+LEGEND_TITLE = f"How sure an edge is: {MEANING}"
+COUNTED = "The number beside a name, and its dot: how many rows hold the label"
+
+
+def shortened(name: str, max_chars: int) -> str:
+    """Put a name on one line, and cut it if it is too long.
+
+    >>> shortened("a label that goes\\n on and on", 12)
+    'a label tha…'
+    """
+    plain = " ".join(name.split()) or "(blank)"
+    return plain if len(plain) <= max_chars else plain[: max_chars - 1].rstrip() + "…"
+
+
+def text_widths(texts: list[str], size: float) -> FloatArray:
+    """Measure texts, in points."""
+    agg = require("matplotlib.backends.backend_agg", extra="plot").RendererAgg
+    font = require("matplotlib.font_manager", extra="plot").FontProperties(size=size)
+    widest = np.zeros(len(texts))
+    for dpi in _DPI:
+        renderer = agg(1, 1, dpi)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # a letter that the font does not have is told of when it is drawn
+            widths = [renderer.get_text_width_height_descent(text, font, False)[0] for text in texts]
+        np.maximum(widest, np.array(widths, dtype=np.float64) * 72 / dpi, out=widest)
+    return widest
+
+
+def _own_axes(width: float, height: float, title: str | None) -> tuple[Any, float]:
+    """Make a figure that is as large as the tree needs, and tell how much letters shrink."""
+    strip = _TITLE if title else 0.0
+    scale = min(1.0, _TALLEST / (height + strip), _TALLEST / width)
+    figure = new_figure(width * scale / 72, (height + strip) * scale / 72)
+    figure.set_layout_engine("none")
+    return figure.add_axes((0, 0, 1, height / (height + strip))), scale
+
+
+def _edge(layout: TreeLayout, parent: int, child: int, step: Sureness, *, dashed: bool, scale: float) -> Any:
+    """Make an edge: along the row of the parent to the end of its column, over, and along the child's."""
+    path = require("matplotlib.path", extra="plot").Path
+    patch = require("matplotlib.patches", extra="plot").PathPatch
+    if parent < 0:
+        (start, high), leave, gap = layout.root, layout.root[0], layout.gaps[-1]
+    else:
+        start, high, leave = layout.ends[parent] + 3, layout.y[parent], layout.column_ends[parent] + 3
+        gap = layout.gaps[parent] - 3
+    low, end = layout.y[child], layout.x[child]
+    lane = layout.lane(parent, child)
+    points = [(start, high), *_over(leave, high, leave + gap, lane), (end, low)]
+    if lane != low:
+        points[-1:] = _over(end - _SHORT, lane, end, low)
+    bend = [path.LINETO, path.CURVE4, path.CURVE4, path.CURVE4]
+    codes = [path.MOVETO, *bend, *(bend if lane != low else [path.LINETO])]
+    return patch(
+        path(points, codes),
+        facecolor="none",
+        edgecolor=step.colour,
+        linewidth=step.width * scale,
+        linestyle=(0, (3, 2)) if dashed else "-",
+        capstyle="butt" if dashed else "round",
+        zorder=1 if dashed else 2 - 0.1 * step.width,  # the thinner above the broader
+    )
+
+
+def _over(x: float, y: float, to_x: float, to_y: float) -> list[tuple[float, float]]:
+    """Return the points of a bend between two heights."""
+    return [(x, y), ((x + to_x) / 2, y), ((x + to_x) / 2, to_y), (to_x, to_y)]
+
+
+def _dot_sizes(counts: FloatArray | None, n_labels: int) -> FloatArray:
+    """Return areas in square points, from small for none to large for the most frequent label."""
+    known = np.zeros(n_labels) if counts is None else np.nan_to_num(counts)
+    if not known.max() > 0:
+        return np.full(n_labels, 14.0)
+    return np.asarray(8.0 + 52.0 * known / known.max(), dtype=np.float64)

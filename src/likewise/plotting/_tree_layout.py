@@ -1,0 +1,169 @@
+"""Where the labels of a tree stand: leaves in rows below one another, the root at the left.
+
+All lengths are points at the full size of the letters. A name begins where its edge ends, and a column is as
+wide as its longest name, so no name meets another: labels of one column have no row in common, and a leaf,
+which may be longer than its column, has its row to itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+LINE = 15.0  # from one row to the next
+_NARROW, _WIDE = 26.0, 110.0  # what lies between two columns
+
+
+@dataclass(frozen=True, eq=False)
+class TreeLayout:
+    """The places of the labels.
+
+    Attributes
+    ----------
+    x, y : ndarray of shape (n_labels,)
+        Where the name of each label begins, from the left, and its height, from above.
+    ends : ndarray of shape (n_labels,)
+        Where each name ends.
+    column_ends : ndarray of shape (n_labels,)
+        Where the column of each label ends; its edges leave their row only after that.
+    gaps : ndarray of shape (n_labels + 1,)
+        How far it is from the end of the column of each label to the next column; the last is the root's.
+    first_parents : ndarray of shape (n_labels,)
+        The parent under which each label stands; -1 is the root.
+    root : tuple of float
+        The place of the root.
+    width, height : float
+        The size of all.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    ends: FloatArray
+    column_ends: FloatArray
+    gaps: FloatArray
+    first_parents: npt.NDArray[np.int64]
+    root: tuple[float, float]
+    width: float
+    height: float
+
+    def lane(self, parent: int, child: int) -> float:
+        """Return the height at which an edge goes to its child past the columns between.
+
+        That is the child's row, in which only labels stand that the child is under. If an edge from a second
+        parent would go through one of those, it goes half a row above or below.
+        """
+        start = -np.inf if parent < 0 else self.x[parent]
+        passed: list[float] = []
+        above = int(self.first_parents[child])
+        while above >= 0 and self.x[above] > start:
+            passed.append(float(self.y[above]))
+            above = int(self.first_parents[above])
+        lanes = self.y[child] + LINE * np.array([0.0, -0.5, 0.5])
+        if not passed:
+            return float(lanes[0])
+        clear = np.abs(lanes[:, None] - np.array(passed)).min(axis=1)
+        return float(lanes[np.minimum(clear, LINE / 2).argmax()])
+
+
+def lay_out(hierarchy: Any, widths: FloatArray) -> TreeLayout:
+    """Place labels whose names, with all that stands on the same line, are so wide.
+
+    A label of several parents stands under the first, to the right of all of them.
+    """
+    parents = _first_parents(hierarchy)
+    columns = _columns(hierarchy)
+    below = children_of(hierarchy)
+    order = _from_above(below)
+    y = _heights(order, parents, below)
+    n_columns = int(columns.max()) + 1
+    leaves = np.array([not below[k] for k in range(len(parents))])
+    if not hierarchy.is_tree:
+        leaves[:] = False  # edges to a second parent may cross any row, so that nothing may stick out
+    column_widths = np.zeros(n_columns)
+    np.maximum.at(column_widths, columns[~leaves], widths[~leaves])
+    root_y = _middle(y[below[-1]])
+    gaps = _gaps(columns, parents, y, root_y, n_columns)
+    starts = gaps[0] + np.concatenate([[0.0], np.cumsum(column_widths[:-1] + gaps[1:n_columns])])
+    x = starts[columns]
+    ends = x + widths
+    return TreeLayout(
+        x=x,
+        y=y,
+        ends=ends,
+        column_ends=(starts + column_widths)[columns],
+        gaps=np.append(gaps[columns + 1], gaps[0]),
+        first_parents=parents,
+        root=(0.0, root_y),
+        width=float(ends.max()),
+        height=float(y.max()) + LINE / 2,
+    )
+
+
+def _columns(hierarchy: Any) -> npt.NDArray[np.int64]:
+    """Return the column of each label: one more than that of its last parent."""
+    columns = np.zeros(hierarchy.n_labels, dtype=np.int64)
+    for k in hierarchy.order.tolist():
+        columns[k] = max((columns[p] + 1 for p in hierarchy.parent_lists[k]), default=0)
+    return columns
+
+
+def _first_parents(hierarchy: Any) -> npt.NDArray[np.int64]:
+    return np.array([known[0] if known else -1 for known in hierarchy.parent_lists], dtype=np.int64)
+
+
+def children_of(hierarchy: Any) -> dict[int, list[int]]:
+    """Return the labels under each label and under -1, the root, each once; the most frequent first."""
+    parents, counts = _first_parents(hierarchy), hierarchy.counts
+    below: dict[int, list[int]] = {k: [] for k in range(-1, len(parents))}
+    often = np.zeros(len(parents)) if counts is None else np.nan_to_num(counts)
+    for k in np.lexsort((np.arange(len(parents)), -often)).tolist():
+        below[int(parents[k])].append(k)
+    return below
+
+
+def _from_above(below: dict[int, list[int]]) -> list[int]:
+    """Return the labels as a list reads: each before what is under it, and all of that before the next."""
+    order: list[int] = []
+    waiting = below[-1][::-1]
+    while waiting:
+        k = waiting.pop()
+        order.append(k)
+        waiting += below[k][::-1]
+    return order
+
+
+def _heights(order: list[int], parents: npt.NDArray[np.int64], below: dict[int, list[int]]) -> FloatArray:
+    """Give each leaf a row, and every other label the middle of what is under it."""
+    y = np.zeros(len(order))
+    row = 0
+    for k in order:
+        if not below[k]:
+            y[k] = LINE * (row + 0.5)
+            row += 1
+    for k in reversed(order):
+        if below[k]:
+            y[k] = _middle(y[below[k]])
+    return y
+
+
+def _middle(heights: FloatArray) -> float:
+    return float((heights.min() + heights.max()) / 2)
+
+
+def _gaps(
+    columns: npt.NDArray[np.int64],
+    parents: npt.NDArray[np.int64],
+    y: FloatArray,
+    root_y: float,
+    n_columns: int,
+) -> FloatArray:
+    """Return the space before each column, and after the last: the wider the more its edges fan out."""
+    climb = np.abs(y - np.where(parents >= 0, y[parents], root_y))
+    most = np.zeros(n_columns + 1)
+    before = np.where(parents >= 0, columns[parents] + 1, 0)
+    np.maximum.at(most, before, climb)
+    return np.asarray(np.clip(_NARROW + 2.2 * np.sqrt(most), _NARROW, _WIDE), dtype=np.float64)

@@ -1,0 +1,226 @@
+"""Tables of tags: three shapes of the same tags, told apart, and what is said when they are none of them."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.cli._items import Wanted, items_of
+from likewise.cli._labels import LabelTable, shared_id, tags_of_columns, tags_of_table
+from likewise.cli._raw import Raw, read_raw
+from likewise.exceptions import FileFormatError
+from likewise.supervision import RowIds
+
+IDS = RowIds.of(["r1", "r2", "r3"])
+Y = [[1, 0], [0, 0], [1, 1]]  # cat, pet
+
+WIDE = "id,cat,pet\nr3,1,1\nr1,1,0\nr2,0,0\n"
+LONG = "id,label\nr1,cat\nr3,pet\nr3,cat\nr3,pet\n"
+LISTED = "id,tags\nr1,cat\nr3,pet; cat;\nr2,\n"
+
+
+def raw_of(text):
+    header, *rows = [line.split(",") for line in text.splitlines()]
+    return Raw(
+        "tags.csv", tuple(header), tuple(map(list, zip(*rows, strict=True))), list(range(2, len(rows) + 2))
+    )
+
+
+def tags_of(text, *, ids=IDS, id_column="id", separator=";"):
+    return tags_of_table(raw_of(text), ids, id_column=id_column, separator=separator, data="items.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        (WIDE, "a column of 0 and 1 for each label, ids in 'id'"),
+        (LONG, "one tag a line, in 'label', ids in 'id'"),
+        (LISTED, "labels with ';' between, in 'tags', ids in 'id'"),
+        ("cat,pet\n1,0\n0,0\n1,1\n", "a column of 0 and 1 for each label, rows in the order of items.csv"),
+        ("cat,pet,id\n1,1,r3\n1,0,r1\n,,r2\n", "a column of 0 and 1 for each label, ids in 'id'"),
+        (
+            "id,cat,pet\nr3,TRUE,yes\nr1,1.0,no\nr2,0.0,False\n",
+            "a column of 0 and 1 for each label, ids in 'id'",
+        ),
+        ("item,label\nr1,cat\nr3,pet\nr3,cat\n", "one tag a line, in 'label', ids in 'item'"),
+    ],
+)
+def test_the_same_tags_in_every_shape(text, layout):
+    tags = tags_of(text)
+    assert tags.Y.tolist() == Y
+    assert tags.names == ("cat", "pet")
+    assert tags.layout == layout
+    assert tags.n_tags == 3
+    assert tags.n_bare == 1
+    assert tags.unused == ()
+
+
+def test_rows_without_an_id_column_are_numbers():
+    tags = tags_of("row,label\n0,cat\n2,cat\n2,pet\n", ids=RowIds.numbered(3), id_column=None)
+    assert tags.Y.tolist() == Y
+
+
+def test_numbers_from_other_formats(tmp_path):
+    np.save(tmp_path / "tags.npy", np.array(Y))
+    raw = read_raw(str(tmp_path / "tags.npy"))
+    tags = tags_of_table(raw, IDS, id_column="id", separator=";", data="items.csv")
+    assert tags.Y.tolist() == Y
+    assert tags.names == ("f0", "f1")
+    raw = Raw("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, np.nan]), np.array([0, 1])), None)
+    assert tags_of_table(raw, IDS, id_column="id", separator=";", data="d").Y.tolist() == [
+        [1, 0],
+        [0, 1],
+        [0, 0],
+    ]
+    raw = Raw("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, 3.0]), np.array([0, 1])), None)
+    with pytest.raises(FileFormatError, match="the column 'a' holds"):
+        tags_of_table(raw, IDS, id_column="id", separator=";", data="d")
+
+
+def test_one_column_of_zeros_and_ones_is_one_label_unless_ids_repeat():
+    assert tags_of("id,pet\nr1,1\nr2,0\n").names == ("pet",)
+    again = tags_of("id,pet\nr1,1\nr1,0\n")
+    assert again.names == ("0", "1")
+    assert again.Y.tolist() == [[1, 1], [0, 0], [0, 0]]
+
+
+def test_another_separator_is_used_or_suggested():
+    text = "id,tags\nr1,cat|pet\nr2,pet|toy\nr3,toy\n"
+    assert tags_of(text, separator="|").names == ("cat", "pet", "toy")
+    assert "pass --separator '|'" in tags_of(text).notes[0]
+    assert tags_of("id,tags\nr1,a/b\nr2,c\nr3,d\n").notes == ()
+
+
+def test_rows_that_are_not_listed_and_labels_that_are_not_used_are_told_of():
+    tags = tags_of("id,cat,pet,toy\nr3,1,1,0\nr1,1,0,0\n")
+    assert tags.Y.tolist() == Y
+    assert tags.unused == ("toy",)
+    assert tags.notes == (
+        "1 row(s) are not in the table of tags and count as rows without tags.",
+        "1 label(s) are never used and are left out: 'toy'.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id\nr1\n", "tags.csv has one column, 'id'. Wanted is one of three tables"),
+        (
+            "id,cat,pet\nr1,1,2\n",
+            "tags.csv:2: the column 'pet' holds '2', not 0 or 1, and there are 2 columns",
+        ),
+        ("id,label,who\nr1,cat,ann\n", "the column 'label' holds 'cat', not 0 or 1"),
+        ("id,cat,pet\nr1,1,0\nr1,0,0\n", "tags.csv:3: the id 'r1' is there twice"),
+        ("id,label\nr1,\nr2, ;\n", "every cell of the column 'label' is empty"),
+        ("id,label\n,cat\n", "tags.csv:2: the id (column 'id') is empty"),
+        ("id,cat,pet\nr1,0,0\nr2,0,0\n", "no row holds any label"),
+        ("id,label\nR1,cat\nr2,pet\n", "tags.csv:2: no row has the id 'R1'; did you mean 'r1'?"),
+        ("r1,cat\nr2,pet\n", "it seems to be no header. Begin the file with a line such as id,label"),
+    ],
+)
+def test_tables_that_are_none_of_the_three(text, said):
+    with pytest.raises(FileFormatError, match=re.escape(said)):
+        tags_of(text)
+
+
+def test_many_unknown_ids_are_counted_and_some_are_named():
+    text = "id,label\n" + "".join(f"x{k},cat\n" for k in range(9)) + "r1,cat\n"
+    with pytest.raises(FileFormatError, match=r"9 of the 10 ids in tags.csv are not in .*'x4', …\."):
+        tags_of(text)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_every_shape_says_the_same(data):
+    n, names = (
+        data.draw(st.integers(1, 6)),
+        data.draw(st.lists(st.sampled_from("abcdef"), min_size=2, unique=True)),
+    )
+    names.sort()
+    held = np.array(
+        data.draw(
+            st.lists(
+                st.lists(st.booleans(), min_size=len(names), max_size=len(names)), min_size=n, max_size=n
+            )
+        )
+    )
+    held[0, :] = True  # every label is used
+    ids = RowIds.of([f"i{k}" for k in range(n)])
+    order = data.draw(st.permutations(range(n)))
+    wide = "id," + ",".join(names) + "\n"
+    wide += "".join(f"i{k}," + ",".join(str(int(cell)) for cell in held[k]) + "\n" for k in order)
+    long = "id,label\n" + "".join(f"i{k},{names[c]}\n" for k in order for c in np.flatnonzero(held[k]))
+    listed = "id,tags\n" + "".join(
+        f"i{k}," + ";".join(names[c] for c in np.flatnonzero(held[k])) + "\n" for k in order
+    )
+    for text in (wide, long, listed):
+        tags = tags_of(text, ids=ids)
+        assert tags.names == tuple(names)
+        assert (held == tags.Y).all()
+
+
+def test_columns_of_the_data():
+    raw = raw_of("id,cat,pet,toy\nr1,1,0,0\nr2,0,0,0\nr3,1,1,0\n")
+    assert tags_of_columns(raw, ("cat", "pet")).Y.tolist() == Y
+    assert tags_of_columns(raw, ("toy", "pet")).unused == ("toy",)
+    with pytest.raises(FileFormatError, match="the label column 'id' holds 'r1'; wanted 0 or 1"):
+        tags_of_columns(raw, ("cat", "id"))
+
+
+def test_the_shared_column_must_tell_rows_apart():
+    tags = raw_of("key,label\nr1,cat\n")
+    assert shared_id(raw_of("x,key\n1,r1\n2,r2\n"), tags) == "key"
+    assert shared_id(raw_of("x,key\n1,r1\n2,r1\n"), tags) is None
+    assert shared_id(raw_of("x,key\n1,r1\n2,\n"), tags) is None
+    assert shared_id(raw_of("x,y\n1,r1\n"), tags) is None
+
+
+def test_a_label_table_is_read_as_a_table():
+    from likewise.multilabel._labels import check_labels
+
+    labels = check_labels(LabelTable(np.array(Y, dtype=np.uint8), ("cat", "pet")))
+    assert labels.names == ("cat", "pet")
+    assert labels.Y.tolist() == Y
+    assert np.asarray(LabelTable(np.array(Y, dtype=np.uint8), ("cat", "pet"))).tolist() == Y
+
+
+# ---------------------------------------------------------------------- what is learned from
+
+ITEMS = "id,text,x,note\nr1,red owl,1,a\nr2,blue owl,2,b\nr3,red saw,4,c\n"
+
+
+def test_files_of_features_are_told_from_columns_by_their_names():
+    wanted = Wanted.of(("x", "e.NPY"), id="id")
+    assert wanted.columns == ("x",)
+    assert wanted.files == ("e.NPY",)
+    assert Wanted.of(("e.npy",)).columns is None
+    assert Wanted.of(None).files == ()
+
+
+def test_blocks_stand_side_by_side(tmp_path):
+    np.save(tmp_path / "e.npy", np.array([[3.0, 0.0], [3.0, 4.0], [3.0, 2.0]]))
+    path = str(tmp_path / "e.npy")
+    found = items_of(raw_of(ITEMS), Wanted.of(("x", path), id="id", text=("text",), drop=("note",)), seed=0)
+    assert found.X.shape == (3, 1 + 2 + 4)
+    assert found.X[:, 0].tolist() == [1, 2, 4]
+    assert found.X[:, 1:3].var(axis=0).mean() == pytest.approx(1)
+    assert found.X[:, 3:].var(axis=0).mean() == pytest.approx(1)
+    assert (found.X[:, 3:] > 0).sum(axis=1).tolist() == [2, 2, 2]  # two words each
+    assert found.said == ("1 column(s) of numbers", f"2 numbers a row from {path}", "4 words in 'text'")
+    assert found.notes == ()
+
+
+def test_few_components_of_many_words_do_not_depend_on_chance():
+    wanted = Wanted.of(None, id="id", text=("text", "note"), components=2)
+    one, two = (items_of(raw_of(ITEMS), wanted, seed=5) for _ in range(2))
+    assert one.X.shape == (3, 2)
+    np.testing.assert_array_equal(one.X, two.X)
+    assert one.said == ("2 components of 4 words in 'text' and 'note'",)
+    assert one.notes == ("not used: x. Name columns of numbers with --features, text with --text.",)
+
+
+def test_text_that_is_the_same_everywhere_is_no_error():
+    found = items_of(raw_of("id,text\nr1,same\nr2,same\n"), Wanted.of(None, id="id", text=("text",)), seed=0)
+    assert np.isfinite(found.X).all()
