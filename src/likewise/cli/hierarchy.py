@@ -134,7 +134,7 @@ class MissingRate(click.ParamType):
 @click.option(
     "--at-least",
     type=click.FloatRange(min=0, max=1),
-    default=0.0,
+    default=0.1,
     show_default=True,
     help="Suggest no label that is less probable.",
 )

@@ -155,21 +155,27 @@ def expectation_maximisation(
     tol: float,
     update_rates: Callable[[np.ndarray], np.ndarray] | None,
     reshape: Callable[[Model, Held, int], Model] | None = None,
+    settled_from: int = 0,
     step: Callable[[], bool] = lambda: False,
 ) -> EMResult:
     """Alternate E-steps and M-steps until the penalised log-likelihood grows by less than `tol` a row.
 
     `update_rates` gives missing rates from the chance of each label, or is None where they are known;
-    `reshape` may change the tree and the relaxation of a model, for iteration t; `step` says to stop.
+    `reshape` may change the tree and the relaxation of a model, for iteration t; from t = `settled_from` on
+    the relaxation stays, and EM that comes to rest before skips to there. `step` says to stop.
     """
     history: list[float] = []
     converged = False
+    skipped = 0
     for t in range(max_iter):
         held = infer(model, model.logits(X), Z)
         history.append(objective(model, held, l2))
-        shaped = model if reshape is None else reshape(model, held, t)
+        still = len(history) > 1 and abs(history[-1] - history[-2]) <= tol * len(Z)
+        if still and t + skipped < settled_from:
+            skipped, still = settled_from - t, False
+        shaped = model if reshape is None else reshape(model, held, t + skipped)
         moved = shaped.hierarchy is not model.hierarchy
-        if not moved and len(history) > 1 and abs(history[-1] - history[-2]) <= tol * len(Z):
+        if still and not moved:
             converged = True
             break
         model = shaped

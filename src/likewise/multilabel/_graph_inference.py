@@ -10,13 +10,75 @@ Bethe's.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, log_expit
 
 from likewise.hierarchy import LabelHierarchy
 
 _ROUNDS = 30
 _DAMPING = 0.5
-_TINY = 1e-12
+_LARGEST = 300.0
+
+
+class _Messages:
+    """What labels hear of themselves, all as log-odds: chances near 0 and near 1 keep their precision.
+
+    Attributes
+    ----------
+    seen : ndarray of shape (n_samples, n_labels)
+        By what was recorded; infinite where that is certain.
+    up : list of ndarray of shape (n_samples, n_parents)
+        By each label, to each of its parents.
+    down : ndarray of shape (n_samples, n_labels)
+        By the classifier and the parents of each label.
+    """
+
+    def __init__(
+        self, lists: tuple[tuple[int, ...], ...], logits: np.ndarray, eps: np.ndarray, seen: np.ndarray
+    ) -> None:
+        self.lists, self.eps, self.seen = lists, eps, seen
+        self.s, self.not_s = expit(logits), expit(-logits)
+        self.up = [np.zeros((len(logits), len(parents))) for parents in lists]
+        self.down = np.where([not parents for parents in lists], logits, 0.0)
+        self.children: list[list[tuple[int, int]]] = [[] for _ in lists]
+        for c, parents in enumerate(lists):
+            for j, p in enumerate(parents):
+                self.children[p].append((c, j))
+
+    def odds(self, v: int, *, without: tuple[int, int] | None = None, with_down: bool = True) -> np.ndarray:
+        """Return the log-odds of a label by all that it is told, or by all but one."""
+        total = self.seen[:, v] + (self.down[:, v] if with_down else 0.0)
+        for c, j in self.children[v]:
+            if (c, j) != without:
+                total = total + self.up[c][:, j]
+        return total
+
+    def of_parents(self, c: int) -> np.ndarray:
+        """Return the log-odds of the parents of c, by all but c, of shape (n_parents, n_samples)."""
+        found = [self.odds(p, without=(c, j)) for j, p in enumerate(self.lists[c])]
+        return np.array(found).reshape(len(found), len(self.seen))
+
+    def fits(self, c: int, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how well what c hears from elsewhere fits all its parents, and the lack of one of them."""
+        one, zero, eps = expit(own), expit(-own), self.eps[c]
+        return self.s[:, c] * one + self.not_s[:, c] * zero, eps * one + (1.0 - eps) * zero
+
+    def sweep(self, order: np.ndarray, damping: float) -> float:
+        """Pass all messages, up and then down; return by how much a chance has changed at most."""
+        inner = [c for c in order if self.lists[c]]
+        change = 0.0
+        for c in inner[::-1]:
+            inside, outside = self.fits(c, self.odds(c, with_down=False))
+            into = self.of_parents(c)
+            for j in range(len(into)):
+                every, rest = _all_of(np.delete(into, j, axis=0))
+                new = np.log(inside * every + outside * rest) - np.log(outside)
+                change = max(change, _move(self.up[c][:, j], new, damping))
+        for c in inner:
+            every, rest = _all_of(self.of_parents(c))
+            one = self.s[:, c] * every + self.eps[c] * rest
+            zero = self.not_s[:, c] * every + (1.0 - self.eps[c]) * rest
+            change = max(change, _move(self.down[:, c], np.log(one) - np.log(zero), damping))
+        return change
 
 
 def graph_posterior(
@@ -40,110 +102,75 @@ def graph_posterior(
     Z, keep : ndarray of shape (n_samples, n_labels), (n_labels,), or None
         What was recorded, and 1 less the missing rates; None if nothing was.
     max_rounds, tol
-        Messages are passed until none changes by more than `tol`, `max_rounds` times at most.
+        Messages are passed until no chance changes by more than `tol`, `max_rounds` times at most.
     """
-    lists, order = hierarchy.parent_lists, hierarchy.order
-    n, k = logits.shape
-    s = expit(np.clip(logits, -300.0, 300.0))
-    if Z is None or keep is None:
-        seen = np.full((n, k), 0.5)
-        unit = np.full((n, k), 2.0)
-    else:
-        on, off = np.where(Z, keep, 1.0 - keep), np.where(Z, 0.0, 1.0)
-        unit = on + off
-        seen = on / unit
-    # up[c][j]: from the factor of c to its j-th parent; down[c]: to c itself; all as the chance of 1.
-    up = [np.full((n, len(parents)), 0.5) for parents in lists]
-    down = np.where([not parents for parents in lists], s, 0.5)
-    children: list[list[tuple[int, int]]] = [[] for _ in range(k)]
-    for c, parents in enumerate(lists):
-        for j, p in enumerate(parents):
-            children[p].append((c, j))
-
-    def belief(v: int, *, without: tuple[int, int] | None = None, with_down: bool = True) -> np.ndarray:
-        one, zero = np.log(seen[:, v] + _TINY**2), np.log(1.0 - seen[:, v] + _TINY**2)
-        if with_down:
-            one, zero = one + np.log(down[:, v] + _TINY**2), zero + np.log(1.0 - down[:, v] + _TINY**2)
-        for c, j in children[v]:
-            if (c, j) != without:
-                one = one + np.log(up[c][:, j] + _TINY**2)
-                zero = zero + np.log(1.0 - up[c][:, j] + _TINY**2)
-        return expit(one - zero)
-
-    def sweep(damping: float) -> float:
-        change = 0.0
-        for c in order[::-1]:
-            if not lists[c]:
-                continue
-            own = belief(c, with_down=False)
-            inside = s[:, c] * own + (1.0 - s[:, c]) * (1.0 - own)
-            outside = relaxations[c] * own + (1.0 - relaxations[c]) * (1.0 - own)
-            into = np.column_stack([belief(p, without=(c, j)) for j, p in enumerate(lists[c])])
-            for j in range(len(lists[c])):
-                others = np.prod(np.delete(into, j, axis=1), axis=1)
-                one = inside * others + outside * (1.0 - others)
-                new = one / (one + outside)
-                new = damping * up[c][:, j] + (1.0 - damping) * new
-                change = max(change, float(np.abs(new - up[c][:, j]).max()))
-                up[c][:, j] = new
-        for c in order:
-            if not lists[c]:
-                continue
-            into = np.column_stack([belief(p, without=(c, j)) for j, p in enumerate(lists[c])])
-            every = np.prod(into, axis=1)
-            new = s[:, c] * every + relaxations[c] * (1.0 - every)
-            new = damping * down[:, c] + (1.0 - damping) * new
-            change = max(change, float(np.abs(new - down[:, c]).max()))
-            down[:, c] = new
-        return change
-
+    on, off = np.zeros_like(logits), np.zeros_like(logits)
+    if Z is not None and keep is not None:
+        with np.errstate(divide="ignore"):  # what cannot be has log 0
+            on, off = np.log(np.where(Z, keep, 1.0 - keep)), np.log(np.where(Z, 0.0, 1.0))
+    messages = _Messages(hierarchy.parent_lists, np.clip(logits, -_LARGEST, _LARGEST), relaxations, on - off)
     for t in range(max_rounds):
-        if sweep(0.0 if hierarchy.is_tree or t == 0 else _DAMPING) < tol:
+        if messages.sweep(hierarchy.order, 0.0 if hierarchy.is_tree or t == 0 else _DAMPING) < tol:
             break
-    return _read_out(hierarchy, s, relaxations, seen, unit, belief)
+    return _read_out(messages, on, off)
 
 
-def _read_out(hierarchy, s, relaxations, seen, unit, belief):
+def _read_out(
+    messages: _Messages, on: np.ndarray, off: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Turn messages into chances, and Bethe's log-likelihood: factors less the labels that they share."""
-    lists = hierarchy.parent_lists
-    n, k = s.shape
-    one = np.column_stack([belief(v) for v in range(k)])
-    both, above = one.copy(), np.ones((n, k))
-    total = np.log(unit).sum()
-    degree = np.ones(k)
-    for parents in lists:
-        for p in parents:
-            degree[p] += 1
-    for c in range(k):
-        own = belief(c, with_down=False)
-        into = [belief(p, without=(c, j)) for j, p in enumerate(lists[c])]
-        every = np.prod(into, axis=0) if into else np.ones(n)
-        inside = every * (s[:, c] * own + (1.0 - s[:, c]) * (1.0 - own))
-        outside = (1.0 - every) * (relaxations[c] * own + (1.0 - relaxations[c]) * (1.0 - own))
-        mass = inside + outside
-        above[:, c] = inside / mass if into else 1.0
-        both[:, c] = every * s[:, c] * own / mass
-        # the energy and entropy of the factor, whose states that leave some parent out are told apart
-        total += _factor_free_energy(s[:, c], relaxations[c], own, into, mass).sum()
-        total += (xlogy(one[:, c], seen[:, c]) + xlogy(1.0 - one[:, c], 1.0 - seen[:, c])).sum()
-        total += (degree[c] - 1.0) * (xlogy(one[:, c], one[:, c]) + xlogy(1 - one[:, c], 1 - one[:, c])).sum()
+    one, both, above = np.empty_like(on), np.empty_like(on), np.ones_like(on)
+    total = 0.0
+    for c in range(on.shape[1]):
+        odds, own, into = messages.odds(c), messages.odds(c, with_down=False), messages.of_parents(c)
+        held, free = expit(odds), expit(-odds)
+        inside, outside = messages.fits(c, own)
+        every, rest = _all_of(into)
+        mass = inside * every + outside * rest
+        one[:, c] = held
+        both[:, c] = every * messages.s[:, c] * expit(own) / mass
+        if len(into):
+            above[:, c] = inside * every / mass
+        total += _factor(messages, c, own, into, mass).sum()
+        total += (_times(held, on[:, c]) + _times(free, off[:, c])).sum()
+        n_children = len(messages.children[c])
+        total += n_children * (_times(held, log_expit(odds)) + _times(free, log_expit(-odds))).sum()
     return one, both, above, float(total)
 
 
-def _factor_free_energy(s, eps, own, into, mass):
-    """Return Σ b log(f / b) over the states of one factor, with b = f · messages / mass.
+def _factor(messages: _Messages, c: int, own: np.ndarray, into: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return Σ b log(f / b) over the states of the factor of c, with b = f · messages / mass.
 
     log(f / b) = log mass - Σ log messages, so only the factor's own marginals are needed.
     """
-    every = np.prod(into, axis=0) if into else np.ones_like(s)
-    top = (every * s + (1.0 - every) * eps) * own / mass
-    out = np.log(mass) - xlogy(top, own) - xlogy(1.0 - top, 1.0 - own)
-    for j, message in enumerate(into):
-        others = (
-            np.prod([m for i, m in enumerate(into) if i != j], axis=0) if len(into) > 1 else np.ones_like(s)
-        )
-        inside = s * own + (1.0 - s) * (1.0 - own)
-        outside = eps * own + (1.0 - eps) * (1.0 - own)
-        held = message * (others * inside + (1.0 - others) * outside) / mass
-        out -= xlogy(held, message) + xlogy(1.0 - held, 1.0 - message)
+    eps = messages.eps[c]
+    every, rest = _all_of(into)
+    held = (messages.s[:, c] * every + eps * rest) * expit(own) / mass
+    free = (messages.not_s[:, c] * every + (1.0 - eps) * rest) * expit(-own) / mass
+    out = np.log(mass) - _times(held, log_expit(own)) - _times(free, log_expit(-own))
+    inside, outside = messages.fits(c, own)
+    for j, odds in enumerate(into):
+        every, rest = _all_of(np.delete(into, j, axis=0))
+        held = expit(odds) * (inside * every + outside * rest) / mass
+        free = expit(-odds) * outside / mass
+        out -= _times(held, log_expit(odds)) + _times(free, log_expit(-odds))
     return out
+
+
+def _all_of(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the chance that all of independent labels are held, and that not all are."""
+    log_every = log_expit(odds).sum(axis=0)
+    return np.exp(log_every), -np.expm1(log_every)
+
+
+def _times(chance: np.ndarray, log_value: np.ndarray) -> np.ndarray:
+    """Return the product, 0 where the chance is 0 though the logarithm be infinite."""
+    return np.where(chance > 0.0, chance * np.where(chance > 0.0, log_value, 0.0), 0.0)
+
+
+def _move(old: np.ndarray, new: np.ndarray, damping: float) -> float:
+    """Move log-odds to new ones, damped; return by how much a chance changes at most."""
+    new = damping * old + (1.0 - damping) * new
+    change = float(np.abs(expit(new) - expit(old)).max(initial=0.0))
+    old[:] = new
+    return change

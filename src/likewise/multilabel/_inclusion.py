@@ -12,36 +12,17 @@ likelihood of the labels given the features can hardly tell trees apart, and pre
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import xlogy
 
-from likewise.exceptions import HierarchyError
-from likewise.kernels.arborescence import edge_margins, maximum_arborescence
+from likewise.multilabel._chains import held_for_certain, settle
+from likewise.multilabel._trees import LearnedTree, best_tree, order_of, parent_lists_of
 
 _GRID = np.arange(0.0, 0.9, 0.05)
 _LARGEST_RATE = 0.95
 _PRIOR_ROWS = 20.0  # how many rows the shared rate counts for in the rate of one label
 _PREFERENCE = 2.0  # in nats: a label that may as well include another is its parent rather than the root is
 _TINY = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedTree:
-    """A tree, and how sure it is.
-
-    Attributes
-    ----------
-    parents : ndarray of int64 of shape (n_labels,)
-        -1 is the root.
-    scores, margins : ndarray of shape (n_labels,)
-        What the edge into each label gains over the root, and over the best tree without that edge.
-    """
-
-    parents: np.ndarray
-    scores: np.ndarray
-    margins: np.ndarray
 
 
 def pair_counts(Z: np.ndarray) -> np.ndarray:
@@ -99,26 +80,6 @@ def inclusion_scores(
     )
 
 
-def best_tree(scores: np.ndarray, allowed: np.ndarray, preference: float = _PREFERENCE) -> LearnedTree:
-    """Return the tree of the largest sum of scores.
-
-    `scores` of shape (n_labels, n_labels) count from the root, whose edges have 0 less `preference`.
-    `allowed` is of shape (n_labels + 1, n_labels + 1), node 0 the root.
-    """
-    weights = np.full(allowed.shape, -preference)
-    weights[1:, 1:] = scores
-    weights[~allowed] = -np.inf
-    parents = maximum_arborescence(weights)
-    if (parents[1:] < 0).any():
-        raise HierarchyError(
-            "the edges that are allowed form no tree: some labels can be reached from each other only. Allow "
-            "the root, or another label, as a parent of one of them."
-        )
-    own = np.arange(1, len(parents))
-    gains = np.where(parents[1:] > 0, weights[parents[1:], own], 0.0)
-    return LearnedTree(parents[1:] - 1, gains, edge_margins(weights, parents)[1:])
-
-
 def anchored_rates(
     Z: np.ndarray, parent_lists: tuple[tuple[int, ...], ...], order: np.ndarray
 ) -> tuple[float, np.ndarray, int]:
@@ -130,14 +91,8 @@ def anchored_rates(
     Without any such cell the rate is NaN.
     """
     n_labels = Z.shape[1]
-    recorded = Z.astype(bool)
-    below = np.zeros_like(recorded)
-    certain, found = np.zeros(n_labels), np.zeros(n_labels)
-    for c in reversed(order):
-        certain[c] = below[:, c].sum()
-        found[c] = (below[:, c] & recorded[:, c]).sum()
-        for p in parent_lists[c]:
-            below[:, p] |= below[:, c] | recorded[:, c]
+    below, _ = held_for_certain(Z, parent_lists, order)
+    certain, found = below.sum(axis=0), (below & Z.astype(bool)).sum(axis=0)
     if not certain.sum():
         return np.nan, np.full(n_labels, np.nan), 0
     shared = min(1.0 - found.sum() / certain.sum(), _LARGEST_RATE)
@@ -155,7 +110,8 @@ def learn_tree(
     """Return the tree of recorded labels, for a known missing rate or together with it.
 
     An unknown rate starts as the one of a grid whose tree has the largest score; then the rate that the tree
-    tells and the tree that the rate tells are found in turn, until the tree stays.
+    tells and the tree that the rate tells are found in turn, until the tree stays. At last labels settle
+    among those that include them; see :mod:`likewise.multilabel._chains`.
     """
     both, n_rows = pair_counts(Z), len(Z)
     allowed = allowed.copy()
@@ -164,20 +120,21 @@ def learn_tree(
 
     def tree_of(at: np.ndarray | float) -> LearnedTree:
         eps = relaxations(np.diag(both), n_rows, at, relaxation)
-        return best_tree(inclusion_scores(both, n_rows, at, eps), allowed)
+        return best_tree(inclusion_scores(both, n_rows, at, eps), allowed, _PREFERENCE)
 
     if rate is not None:
-        return tree_of(rate)
-    found = max((tree_of(at) for at in _GRID), key=lambda tree: tree.scores.sum())
+        return settle(Z, tree_of(rate), np.broadcast_to(rate, Z.shape[1:]), allowed)
+    found, told = max(((tree_of(at), at) for at in _GRID), key=lambda pair: pair[0].scores.sum())
     for _ in range(max_rounds):
         parents = found.parents
-        told, _, n_cells = anchored_rates(Z, parent_lists_of(parents), order_of(parents))
+        shared, _, n_cells = anchored_rates(Z, parent_lists_of(parents), order_of(parents))
         if not n_cells:
             break
+        told = shared
         found = tree_of(told)
         if np.array_equal(found.parents, parents):
             break
-    return found
+    return settle(Z, found, np.full(Z.shape[1], told), allowed)
 
 
 def relaxations(counts: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: float) -> np.ndarray:
@@ -187,22 +144,3 @@ def relaxations(counts: np.ndarray, n_rows: int, rates: np.ndarray | float, rela
     """
     share = np.minimum(counts / (n_rows * (1.0 - np.asarray(rates))), 1.0)
     return np.minimum(relaxation, np.maximum(0.1 * share, 1e-9))
-
-
-def parent_lists_of(parents: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    """Return the parents of each label as lists, for a tree."""
-    return tuple(() if p < 0 else (int(p),) for p in parents)
-
-
-def order_of(parents: np.ndarray) -> np.ndarray:
-    """Return the labels of a tree with parents before their children."""
-    depths = np.full(len(parents), -1, dtype=np.int64)
-    for c in range(len(parents)):
-        path = []
-        while c >= 0 and depths[c] < 0:
-            path.append(c)
-            c = parents[c]
-        depth = -1 if c < 0 else depths[c]
-        for d in reversed(path):
-            depths[d] = depth = depth + 1
-    return np.argsort(depths, kind="stable")

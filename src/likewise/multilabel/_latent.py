@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import ceil, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +19,7 @@ from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import marginals, most_probable
 from likewise.multilabel._base import IS_THRESHOLD, PER_LABEL, MultilabelClassifier
+from likewise.multilabel._chains import chain_evidence
 from likewise.multilabel._em import (
     EMResult,
     Held,
@@ -27,7 +30,6 @@ from likewise.multilabel._em import (
     rates_from_counts,
 )
 from likewise.multilabel._inclusion import (
-    LearnedTree,
     anchored_rates,
     inclusion_scores,
     learn_tree,
@@ -39,6 +41,7 @@ from likewise.multilabel._several import with_further_parents
 from likewise.multilabel._starts import by_counts, chow_liu, star
 from likewise.multilabel._steps import SCORES, next_tree
 from likewise.multilabel._thresholds import best_thresholds
+from likewise.multilabel._trees import LearnedTree
 
 _STARTS = ("inclusion", "counts", "chow-liu", "star")
 _FIRST_RATE = 0.2  # where nothing tells the missing rate, EM starts here
@@ -119,8 +122,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     relaxation : float, default=1e-3
         The chance ε of a label whose parent is not held; a tenth of the label's share of rows at most.
     annealing : tuple (float, float), default=None
-        A first ε and the factor by which it falls each iteration, down to `relaxation`; the thesis has
-        (0.05, 0.98).
+        A first ε and the factor by which it falls each iteration, down to `relaxation`, or at once where EM
+        comes to rest before; the thesis has (0.05, 0.98).
     n_init : int, default=1
         The number of starts; those after the first learn their tree from rows drawn with replacement. The
         largest penalised likelihood wins.
@@ -298,8 +301,14 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         allowed = part.allowed(names) if part.fixed or part.forbidden else _all_edges(len(names))
         if said is None or isinstance(said, PartialHierarchy):
             return None, allowed
+        if not isinstance(said, Iterable | LabelHierarchy):
+            raise HierarchyError(
+                f"{type(self).__name__}: hierarchy must be a LabelHierarchy, a PartialHierarchy, pairs "
+                f"(parent, child) or None, got {said!r}."
+            )
         if not isinstance(said, LabelHierarchy):
-            said = LabelHierarchy.from_edges(said, names=names)
+            # a label of that name is meant, where there is one: a label on the root needs no edge
+            said = LabelHierarchy.from_edges(said, names=names, root=None if "root" in names else "root")
         lacking, unknown = set(names) - set(said.names), set(said.names) - set(names)
         if lacking or unknown:
             some = sorted(unknown or lacking)[:5]
@@ -384,8 +393,16 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             tol=self.tol,
             update_rates=rates_from_counts(Z, shared=self.missing_rate == "shared") if finds else None,
             reshape=reshape if self.annealing is not None or self.structure_step is not None else None,
+            settled_from=self._annealed_by,
             step=progress.step,
         )
+
+    @property
+    def _annealed_by(self) -> int:
+        """In which iteration the relaxation has fallen to its end."""
+        if self.annealing is None or self.annealing[0] <= self.relaxation:
+            return 0
+        return ceil(log(self.relaxation / self.annealing[0]) / log(self.annealing[1]))
 
     @property
     def _learns_hierarchy(self) -> bool:
@@ -424,8 +441,10 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _described(self, model: Model, Z: np.ndarray, counts: np.ndarray) -> LabelHierarchy:
         """Return the hierarchy with scores by the data, also where it was given, and label counts."""
         tree = model.hierarchy
-        both = pair_counts(Z)
-        gains = inclusion_scores(both, len(Z), model.rates, model.relaxations)
+        if tree.is_tree:
+            gains = chain_evidence(Z, tree.parents, model.rates).T
+        else:
+            gains = inclusion_scores(pair_counts(Z), len(Z), model.rates, model.relaxations)
         scores = np.array(
             [min((gains[p, c] for p in ps), default=0.0) for c, ps in enumerate(tree.parent_lists)]
         )
@@ -450,7 +469,10 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return np.clip(self._marginals(X), 0.0, 1.0)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return log-odds of each label less those of its threshold: above 0, a label is predicted."""
+        """Return log-odds of each label less those of its threshold.
+
+        With ``decode="marginal"`` a label is predicted where this is above 0.
+        """
         chances = np.clip(self.predict_proba(X), 1e-12, 1.0 - 1e-12)
         return logit(chances) - logit(np.clip(self.thresholds_, 1e-12, 1.0 - 1e-12))
 
@@ -508,6 +530,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         """
         if not integer(1).holds(top):
             raise ValueError(f"top must be an integer of at least 1, got {top!r}.")
+        if not real(0).holds(least):
+            raise ValueError(f"least must be a number of at least 0, got {least!r}.")
         X, Z = self._rows_and_labels(X, Y)
         chances = infer(self._model, self._model.logits(X), Z).one
         open_to = np.where(Z.astype(bool), -np.inf, chances)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import xlogy
 
-from likewise.multilabel._inclusion import LearnedTree, best_tree, pair_counts
+from likewise.multilabel._inclusion import pair_counts
 from likewise.multilabel._mutual_tree import mutual_information
+from likewise.multilabel._trees import LearnedTree, best_tree
 
 
 def star(n_labels: int, allowed: np.ndarray) -> LearnedTree:
     """Every label on the root, as far as that is allowed: labels on their own, as in binary relevance."""
-    return best_tree(np.full((n_labels, n_labels), -1.0), allowed, 0.0)
+    return best_tree(np.full((n_labels, n_labels), -1.0), allowed)
 
 
 def by_counts(Z: np.ndarray, allowed: np.ndarray, relaxation: float) -> LearnedTree:
@@ -26,7 +27,7 @@ def by_counts(Z: np.ndarray, allowed: np.ndarray, relaxation: float) -> LearnedT
     inside = xlogy(both, both) + xlogy(p - both, p - both) - xlogy(p, p)
     outside = (c - both) * np.log(relaxation) + (n_rows - p - c + both) * np.log1p(-relaxation)
     on_root = xlogy(counts, counts) + xlogy(n_rows - counts, n_rows - counts) - n_rows * np.log(n_rows)
-    return best_tree(inside + outside - on_root, allowed, 0.0)
+    return best_tree(inside + outside - on_root, allowed)
 
 
 def chow_liu(Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
@@ -36,4 +37,4 @@ def chow_liu(Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
     rarer = counts[:, None] < counts[None, :]
     same = (counts[:, None] == counts[None, :]) & np.tri(len(counts), dtype=bool)
     scores = np.where(rarer | same, -1.0, len(Z) * mutual_information(Z))
-    return best_tree(scores, allowed, 0.0)
+    return best_tree(scores, allowed)

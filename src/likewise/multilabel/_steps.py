@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit
 
 from likewise.kernels.label_tree import pair_sums, posterior
 from likewise.multilabel._em import Held, Model, fit_logistic
-from likewise.multilabel._inclusion import LearnedTree, best_tree
+from likewise.multilabel._trees import LearnedTree, best_tree
 
 _REFIT_STEPS = 15
 
@@ -95,4 +95,4 @@ def next_tree(
     how: str, model: Model, held: Held, X: Any, Z: np.ndarray, l2: float, allowed: np.ndarray
 ) -> LearnedTree:
     """Return the tree that the present posterior prefers."""
-    return best_tree(SCORES[how](model, held, X, Z, l2), allowed, 0.0)
+    return best_tree(SCORES[how](model, held, X, Z, l2), allowed)

@@ -1,0 +1,94 @@
+"""Which of the labels that include another is its parent: evidence along the way from the root.
+
+Every label above c includes it, and that records happen to agree with a far one is no reason to prefer that.
+Put c under p, with ancestors a: of the rows that hold c for certain, a share 1 - α_a has a recorded.
+Put it elsewhere, and the share is (1 - α_a) P(y_a = 1 | parent of a held). The log-likelihood
+ratios of the two, summed from the root down to p, tell how much better c is under p than on the root, and two
+parents on one path differ by the evidence between them only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import xlogy
+
+from likewise.multilabel._trees import LearnedTree, ancestors_of, order_of, parent_lists_of
+
+_PREFERENCE = 1.0  # in nats, for each step down: of parents that fit alike the most specific is taken
+
+
+def held_for_certain(
+    Z: np.ndarray, parent_lists: tuple[tuple[int, ...], ...], order: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where some label below each label was recorded, and where it or one below it was."""
+    below, known = np.zeros(Z.shape, dtype=bool), Z.astype(bool)
+    for c in reversed(order):
+        known[:, c] |= below[:, c]
+        for p in parent_lists[c]:
+            below[:, p] |= known[:, c]
+    return below, known
+
+
+def chain_evidence(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Return by how many nats label c is better off under p than on the root, at ``[c, p]``.
+
+    The tree above p is taken as it is. Costs O(n n_labels²) once.
+    """
+    n, k = Z.shape
+    order = order_of(parents)
+    keep = 1.0 - rates
+    _, known = held_for_certain(Z, parent_lists_of(parents), order)
+    dtype = np.float32 if n < 2**24 else np.float64
+    certain = known.sum(axis=0)[:, None].astype(np.float64)
+    found = (known.astype(dtype).T @ Z.astype(dtype)).astype(np.float64)
+    share = np.clip(Z.sum(axis=0) / (n * keep), 1e-9, 1.0)
+    above = np.where(parents >= 0, share[parents], 1.0)
+    elsewhere = np.clip(share / above, 1e-9, 1.0 - 1e-6)
+    evidence = _log_likelihood(found, certain, keep) - _log_likelihood(found, certain, keep * elsewhere)
+    total = np.zeros((k, k))
+    for p in order:
+        total[:, p] = evidence[:, p] + (total[:, parents[p]] if parents[p] >= 0 else 0.0)
+    return total
+
+
+def _log_likelihood(found: np.ndarray, of: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    rate = np.clip(rate, 1e-9, 1.0 - 1e-9)
+    return xlogy(found, rate) + xlogy(of - found, 1.0 - rate)
+
+
+def settle(Z: np.ndarray, tree: LearnedTree, rates: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+    """Move labels, with all below them, to better parents until none gains; return scores and margins too.
+
+    The move that gains most comes first, and evidence is worked out anew after it. Should a tree come up
+    again, the search ends.
+    """
+    parents = tree.parents.copy()
+    seen: set[bytes] = set()
+    while True:
+        worth = _worth(Z, parents, rates, allowed)
+        own = np.arange(len(parents))
+        best = worth.argmax(axis=1)
+        gain = worth[own, best] - worth[own, parents]
+        c = int(np.argmax(gain))
+        if gain[c] <= 1e-9 or parents.tobytes() in seen:
+            break
+        seen.add(parents.tobytes())
+        parents[c] = best[c] if best[c] < len(parents) else -1
+    margins = worth[own, parents]
+    worth[own, parents] = -np.inf
+    margins = margins - worth.max(axis=1)
+    evidence = chain_evidence(Z, parents, rates)
+    return LearnedTree(parents, np.where(parents < 0, 0.0, evidence[own, parents]), np.maximum(margins, 0.0))
+
+
+def _worth(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return what each parent is worth to each label, ``[c, p]``, the root last; -inf where it cannot be."""
+    k = len(parents)
+    above = ancestors_of(parents)
+    steps = above.sum(axis=0) + 1
+    worth = np.zeros((k, k + 1))
+    worth[:, :k] = chain_evidence(Z, parents, rates) + _PREFERENCE * steps
+    worth[:, :k][above | np.eye(k, dtype=bool)] = -np.inf
+    possible = np.column_stack([allowed[1:, 1:].T, allowed[0, 1:]])
+    worth[~possible] = -np.inf
+    return worth

@@ -1,0 +1,68 @@
+"""Trees of labels as arrays of parents, -1 for the root, and the best of them for given scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likewise.exceptions import HierarchyError
+from likewise.kernels.arborescence import edge_margins, maximum_arborescence
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedTree:
+    """A tree, and how sure it is.
+
+    Attributes
+    ----------
+    parents : ndarray of int64 of shape (n_labels,)
+        -1 is the root.
+    scores, margins : ndarray of shape (n_labels,)
+        What the edge into each label gains over the root, and over the best tree without that edge.
+    """
+
+    parents: np.ndarray
+    scores: np.ndarray
+    margins: np.ndarray
+
+
+def best_tree(scores: np.ndarray, allowed: np.ndarray, preference: float = 0.0) -> LearnedTree:
+    """Return the tree of the largest sum of scores.
+
+    `scores` of shape (n_labels, n_labels) count from the root, whose edges have 0 less `preference`.
+    `allowed` is of shape (n_labels + 1, n_labels + 1), node 0 the root.
+    """
+    weights = np.full(allowed.shape, -preference)
+    weights[1:, 1:] = scores
+    weights[~allowed] = -np.inf
+    parents = maximum_arborescence(weights)
+    if (parents[1:] < 0).any():
+        raise HierarchyError(
+            "the edges that are allowed form no tree: some labels can be reached from each other only. Allow "
+            "the root, or another label, as a parent of one of them."
+        )
+    own = np.arange(1, len(parents))
+    gains = np.where(parents[1:] > 0, weights[parents[1:], own], 0.0)
+    return LearnedTree(parents[1:] - 1, gains, edge_margins(weights, parents)[1:])
+
+
+def parent_lists_of(parents: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """Return the parents of each label as lists, for a tree."""
+    return tuple(() if p < 0 else (int(p),) for p in parents)
+
+
+def order_of(parents: np.ndarray) -> np.ndarray:
+    """Return the labels of a tree with parents before their children."""
+    return np.argsort(ancestors_of(parents).sum(axis=0), kind="stable")
+
+
+def ancestors_of(parents: np.ndarray) -> np.ndarray:
+    """Return whether a is an ancestor of d in a tree, at ``[a, d]``."""
+    above = np.zeros((len(parents), len(parents)), dtype=bool)
+    now = parents.copy()
+    while (now >= 0).any():
+        inner = np.flatnonzero(now >= 0)
+        above[now[inner], inner] = True
+        now[inner] = parents[now[inner]]
+    return above
