@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from likewise.exceptions import FileFormatError, HierarchyError
 from likewise.hierarchy import _csv, _graphml, _json, _newick
 from likewise.hierarchy._hierarchy import LabelHierarchy
-from likewise.supervision.io import decoded, put_in_place
+from likewise.supervision.io import decoded, format_of, put_in_place
 
 __all__ = ["Format", "read_hierarchy", "write_hierarchy"]
 
@@ -75,7 +75,7 @@ def read_hierarchy(
     ...     read_hierarchy(path).edges
     (('animal', 'cat'), ('animal', 'dog'))
     """
-    kind = _format_of(path, format)
+    kind = format_of(path, format, _SUFFIXES)
     name = os.fspath(path)
     data = Path(path).read_bytes()
     if not data.strip():
@@ -123,22 +123,9 @@ def write_hierarchy(
     <BLANKLINE>
     True
     """
-    kind = _format_of(path, format)
+    kind = format_of(path, format, _SUFFIXES)
     if kind == "graphml":
         data = _graphml.compose(hierarchy)
     else:
         data = _COMPOSE[kind](hierarchy).encode("utf-8")
     put_in_place(path, lambda part: part.write_bytes(data))
-
-
-def _format_of(path: str | os.PathLike[str], format: str | None) -> str:
-    if format is None:
-        format = _SUFFIXES.get(Path(path).suffix.lower())
-        if format is None:
-            raise ValueError(
-                f"{os.fspath(path)!r} does not say its format; end its name with one of "
-                f"{', '.join(_SUFFIXES)}, or pass format=."
-            )
-    if format not in get_args(Format):
-        raise ValueError(f"format must be one of {get_args(Format)}, got {format!r}.")
-    return format

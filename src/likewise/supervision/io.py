@@ -11,10 +11,10 @@ import json
 import os
 import secrets
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from likewise._optional import require
 from likewise.exceptions import ChangedIdsWarning, FileFormatError, ShuffledIdsWarning
@@ -258,17 +258,23 @@ class _Counted:
             yield record
 
 
-def format_of(path: str | os.PathLike[str], format: str | None) -> str:
-    """Return the format that was asked for, or that the end of the name tells."""
+def format_of(
+    path: str | os.PathLike[str], format: str | None, suffixes: Mapping[str, str] = _SUFFIXES
+) -> str:
+    """Return the format that was asked for, or that the end of the name tells.
+
+    `suffixes` gives the format of each suffix, ``".csv"`` and so on.
+    """
     if format is None:
-        format = _SUFFIXES.get(Path(path).suffix.lower())
+        format = suffixes.get(Path(path).suffix.lower())
         if format is None:
             raise ValueError(
                 f"{os.fspath(path)!r} does not say its format; end its name with one of "
-                f"{', '.join(_SUFFIXES)}, or pass format=."
+                f"{', '.join(suffixes)}, or pass format=."
             )
-    if format not in get_args(Format):
-        raise ValueError(f"format must be one of {get_args(Format)}, got {format!r}.")
+    formats = tuple(dict.fromkeys(suffixes.values()))
+    if format not in formats:
+        raise ValueError(f"format must be one of {formats}, got {format!r}.")
     return format
 
 
