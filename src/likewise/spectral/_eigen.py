@@ -331,9 +331,11 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         if not new:
             done = not far.any()
             break
+    # Where values cluster the basis has lost some orthogonality to rounding; QR turns columns by no more.
+    orthonormal = np.linalg.qr(vectors[:, :k])[0]
     return Eigen(
         values[:k],
-        _fix_signs(vectors[:, :k]),
+        _fix_signs(orthonormal),
         counted.n_products,
         solver,
         bool(done),

@@ -63,8 +63,8 @@ class Basis:
             squares, turn = np.linalg.eigh((block.T @ block) / np.outer(sizes, sizes))
             kept = squares > 1e-12
             block = block @ (turn[:, kept] / np.sqrt(squares[kept]) / sizes[:, None])
-            if squares.min(initial=1.0) > 1e-2:
-                break  # little was cancelled, so what is left is orthogonal to the last digits
+            if squares.min(initial=1.0) > 0.5:
+                break  # little was cancelled, so that what is left is as orthogonal as the basis is
         high = min(low + block.shape[1], self.room)
         block = block[:, block.shape[1] - (high - low) :]  # the last have most that is new
         if high > low:
