@@ -24,8 +24,8 @@ class _Messages:
 
     Attributes
     ----------
-    seen : ndarray of shape (n_samples, n_labels)
-        By what was recorded; infinite where that is certain.
+    heard : ndarray of shape (n_samples, n_labels)
+        All together: what was recorded, infinite where that is certain, and the messages.
     up : list of ndarray of shape (n_samples, n_parents)
         By each label, to each of its parents.
     down : ndarray of shape (n_samples, n_labels)
@@ -35,27 +35,21 @@ class _Messages:
     def __init__(
         self, lists: tuple[tuple[int, ...], ...], logits: np.ndarray, eps: np.ndarray, seen: np.ndarray
     ) -> None:
-        self.lists, self.eps, self.seen = lists, eps, seen
+        logits = np.asfortranarray(logits)  # one label at a time is looked at
+        self.lists, self.eps = lists, eps
         self.s, self.not_s = expit(logits), expit(-logits)
-        self.up = [np.zeros((len(logits), len(parents))) for parents in lists]
+        self.up = [np.zeros((len(logits), len(parents)), order="F") for parents in lists]
         self.down = np.where([not parents for parents in lists], logits, 0.0)
-        self.children: list[list[tuple[int, int]]] = [[] for _ in lists]
-        for c, parents in enumerate(lists):
-            for j, p in enumerate(parents):
-                self.children[p].append((c, j))
+        self.heard = np.asfortranarray(seen + self.down)
+        self.n_children = np.bincount([p for parents in lists for p in parents], minlength=len(lists))
 
-    def odds(self, v: int, *, without: tuple[int, int] | None = None, with_down: bool = True) -> np.ndarray:
-        """Return the log-odds of a label by all that it is told, or by all but one."""
-        total = self.seen[:, v] + (self.down[:, v] if with_down else 0.0)
-        for c, j in self.children[v]:
-            if (c, j) != without:
-                total = total + self.up[c][:, j]
-        return total
+    def from_below(self, c: int) -> np.ndarray:
+        """Return the log-odds of c by all but its classifier and its parents."""
+        return self.heard[:, c] - self.down[:, c]
 
     def of_parents(self, c: int) -> np.ndarray:
         """Return the log-odds of the parents of c, by all but c, of shape (n_parents, n_samples)."""
-        found = [self.odds(p, without=(c, j)) for j, p in enumerate(self.lists[c])]
-        return np.array(found).reshape(len(found), len(self.seen))
+        return self.heard.T[list(self.lists[c])] - self.up[c].T
 
     def fits(self, c: int, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how well what c hears from elsewhere fits all its parents, and the lack of one of them."""
@@ -67,17 +61,18 @@ class _Messages:
         inner = [c for c in order if self.lists[c]]
         change = 0.0
         for c in inner[::-1]:
-            inside, outside = self.fits(c, self.odds(c, with_down=False))
+            inside, outside = self.fits(c, self.from_below(c))
             into = self.of_parents(c)
-            for j in range(len(into)):
+            for j, p in enumerate(self.lists[c]):
                 every, rest = _all_of(np.delete(into, j, axis=0))
                 new = np.log(inside * every + outside * rest) - np.log(outside)
-                change = max(change, _move(self.up[c][:, j], new, damping))
+                change = max(change, _move(self.up[c][:, j], new, damping, self.heard[:, p]))
         for c in inner:
             every, rest = _all_of(self.of_parents(c))
             one = self.s[:, c] * every + self.eps[c] * rest
             zero = self.not_s[:, c] * every + (1.0 - self.eps[c]) * rest
-            change = max(change, _move(self.down[:, c], np.log(one) - np.log(zero), damping))
+            new = np.log(one) - np.log(zero)
+            change = max(change, _move(self.down[:, c], new, damping, self.heard[:, c]))
         return change
 
 
@@ -122,7 +117,7 @@ def _read_out(
     one, both, above = np.empty_like(on), np.empty_like(on), np.ones_like(on)
     total = 0.0
     for c in range(on.shape[1]):
-        odds, own, into = messages.odds(c), messages.odds(c, with_down=False), messages.of_parents(c)
+        odds, own, into = messages.heard[:, c], messages.from_below(c), messages.of_parents(c)
         held, free = expit(odds), expit(-odds)
         inside, outside = messages.fits(c, own)
         every, rest = _all_of(into)
@@ -133,8 +128,8 @@ def _read_out(
             above[:, c] = inside * every / mass
         total += _factor(messages, c, own, into, mass).sum()
         total += (_times(held, on[:, c]) + _times(free, off[:, c])).sum()
-        n_children = len(messages.children[c])
-        total += n_children * (_times(held, log_expit(odds)) + _times(free, log_expit(-odds))).sum()
+        shared = messages.n_children[c]
+        total += shared * (_times(held, log_expit(odds)) + _times(free, log_expit(-odds))).sum()
     return one, both, above, float(total)
 
 
@@ -168,9 +163,10 @@ def _times(chance: np.ndarray, log_value: np.ndarray) -> np.ndarray:
     return np.where(chance > 0.0, chance * np.where(chance > 0.0, log_value, 0.0), 0.0)
 
 
-def _move(old: np.ndarray, new: np.ndarray, damping: float) -> float:
-    """Move log-odds to new ones, damped; return by how much a chance changes at most."""
+def _move(old: np.ndarray, new: np.ndarray, damping: float, heard: np.ndarray) -> float:
+    """Move a message, damped, also where it is heard; return by how much a chance changes at most."""
     new = damping * old + (1.0 - damping) * new
     change = float(np.abs(expit(new) - expit(old)).max(initial=0.0))
+    heard += new - old
     old[:] = new
     return change

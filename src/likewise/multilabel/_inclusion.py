@@ -109,28 +109,34 @@ def learn_tree(
 ) -> LearnedTree:
     """Return the tree of recorded labels, for a known missing rate or together with it.
 
-    An unknown rate starts as the one of a grid whose tree has the largest score; then the rate that the tree
-    tells and the tree that the rate tells are found in turn, until the tree stays. At last labels settle
-    among those that include them; see :mod:`likewise.multilabel._chains`.
+    An unknown rate starts as the one of a grid whose tree has the largest score. Only edges that gain more
+    than 2 log n_labels nats count there, which chance hardly gives any of n_labels² pairs: labels that have
+    nothing to do with each other fit as well a rate at which every row holds them all. Without such an edge
+    the rate starts at 0. Then the rate that the tree tells and the tree that the rate tells are found in
+    turn, until the tree stays. At last labels settle among those that include them; see
+    :mod:`likewise.multilabel._chains`.
     """
     both, n_rows = pair_counts(Z), len(Z)
     allowed = allowed.copy()
     never = 1 + np.flatnonzero(np.diag(both) == 0)
     allowed[1:, never] &= ~allowed[0, never]  # nothing is known of these: to the root, if that is allowed
+    price = 2.0 * np.log(Z.shape[1])
 
-    def tree_of(at: np.ndarray | float) -> LearnedTree:
+    def tree_of(at: np.ndarray | float, preference: float = _PREFERENCE) -> LearnedTree:
         eps = relaxations(np.diag(both), n_rows, at, relaxation)
-        return best_tree(inclusion_scores(both, n_rows, at, eps), allowed, _PREFERENCE)
+        return best_tree(inclusion_scores(both, n_rows, at, eps), allowed, preference)
+
+    def gain(tree: LearnedTree) -> float:
+        return float((tree.scores - price)[tree.parents >= 0].sum())
 
     if rate is not None:
         return settle(Z, tree_of(rate), np.broadcast_to(rate, Z.shape[1:]), allowed)
-    found, told = max(((tree_of(at), at) for at in _GRID), key=lambda pair: pair[0].scores.sum())
+    found, told = max(((tree_of(at, -price), at) for at in _GRID), key=lambda pair: gain(pair[0]))
     for _ in range(max_rounds):
         parents = found.parents
         shared, _, n_cells = anchored_rates(Z, parent_lists_of(parents), order_of(parents))
-        if not n_cells:
-            break
-        told = shared
+        if n_cells:
+            told = shared
         found = tree_of(told)
         if np.array_equal(found.parents, parents):
             break

@@ -145,7 +145,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         The names of the labels.
     hierarchy_ : LabelHierarchy
         The hierarchy. Its ``scores`` tell what an edge gains over the root in nats, its ``margins`` by how
-        much the best tree without that edge is worse: near 0, the edge is a guess.
+        much the next best parent is worse: near 0, the edge is a guess. Where two labels may as well trade
+        places, as equal ones may, the margin does not tell.
     missing_rate_ : float
         The share of held labels that was not recorded.
     missing_rates_ : ndarray of shape (n_labels,)
@@ -372,6 +373,12 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
                 now = max(now, self.annealing[0] * self.annealing[1] ** t)
             return relaxations(counts, len(Z), rates, now)
 
+        anchored = rates if n_cells else None
+        expected = rates_from_counts(Z, shared=self.missing_rate == "shared")
+
+        def found_rates(one: np.ndarray) -> np.ndarray:
+            return expected(one) if anchored is None else anchored
+
         def reshape(model: Model, held: Held, t: int) -> Model:
             model = replace(model, relaxations=eps(model.rates, t))
             if self.structure_step is None or not self._learns_hierarchy or not model.hierarchy.is_tree:
@@ -380,10 +387,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             if np.array_equal(tree.parents, model.hierarchy.parents):
                 return model
             changed = self._made(model.hierarchy.names, tree)
+            nonlocal anchored
             told, n_told = self._rates(Z, changed)
+            anchored = told if n_told else None
             return replace(model, hierarchy=changed, rates=told if n_told else model.rates)
 
-        finds = self._given_rates() is None and not n_cells
         return expectation_maximisation(
             X,
             Z,
@@ -391,7 +399,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             l2=self.l2,
             max_iter=self.max_iter,
             tol=self.tol,
-            update_rates=rates_from_counts(Z, shared=self.missing_rate == "shared") if finds else None,
+            update_rates=found_rates if self._given_rates() is None else None,
             reshape=reshape if self.annealing is not None or self.structure_step is not None else None,
             settled_from=self._annealed_by,
             step=progress.step,

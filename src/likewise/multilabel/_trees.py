@@ -19,7 +19,8 @@ class LearnedTree:
     parents : ndarray of int64 of shape (n_labels,)
         -1 is the root.
     scores, margins : ndarray of shape (n_labels,)
-        What the edge into each label gains over the root, and over the best tree without that edge.
+        What the edge into each label gains over the root, and over the next best choice: of
+        :func:`best_tree` the best tree without that edge, of others the next best parent.
     """
 
     parents: np.ndarray

@@ -1,0 +1,82 @@
+"""Which of the labels that include another is its parent: evidence row by row, and moves that end."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
+from likewise.multilabel._latent import _all_edges
+from likewise.multilabel._trees import LearnedTree, ancestors_of, order_of, parent_lists_of
+from reference import multilabel as twin
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def drawn(rng, k, n=30):
+    names = rng.permutation(k)
+    parents = np.full(k, -1, dtype=np.int64)
+    for t in range(1, k):
+        at = rng.integers(-1, t)
+        parents[names[t]] = names[at] if at >= 0 else -1
+    Z = (rng.random((n, k)) < rng.uniform(0.1, 0.6, k)).astype(np.uint8)
+    return parents, Z
+
+
+def test_what_is_certain_by_hand():
+    # a > b > c
+    parents = np.array([-1, 0, 1])
+    Z = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=np.uint8)
+    below, known = held_for_certain(Z, parent_lists_of(parents), order_of(parents))
+    np.testing.assert_array_equal(below, [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(known, [[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=seeds, k=st.integers(1, 6))
+def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
+    rng = np.random.default_rng(seed)
+    parents, Z = drawn(rng, k)
+    Z[0] = 1
+    rates = rng.uniform(0.05, 0.6, k)
+    found = chain_evidence(Z, parents, rates)
+    above = ancestors_of(parents)
+    for c in range(k):
+        for p in range(k):
+            if p != c and not above[c, p]:
+                wanted = twin.chain_evidence(Z, parents, 1 - rates, c, p)
+                assert found[c, p] == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=seeds, k=st.integers(1, 6))
+def test_labels_settle_on_a_tree_that_is_allowed(seed, k):
+    rng = np.random.default_rng(seed)
+    parents, Z = drawn(rng, k)
+    allowed = _all_edges(k) & (rng.random((k + 1, k + 1)) < 0.7)
+    allowed[parents + 1, np.arange(k) + 1] = True
+    start = LearnedTree(parents.copy(), np.zeros(k), np.zeros(k))
+    found = settle(Z, start, rng.uniform(0.0, 0.6, k), allowed)
+    np.testing.assert_array_equal(start.parents, parents)
+    assert sorted(order_of(found.parents)) == list(range(k))
+    assert not ancestors_of(found.parents).diagonal().any()
+    assert allowed[found.parents + 1, np.arange(k) + 1].all()
+    assert (found.margins >= 0).all()
+    assert np.isfinite(found.scores).all()
+    assert (found.scores[found.parents < 0] == 0).all()
+    # a label with one choice is certain
+    assert (found.margins[allowed[:, 1:].sum(axis=0) == 1] == np.inf).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_label_moves_from_its_grandparent_to_its_parent(seed):
+    rng = np.random.default_rng(seed)
+    a = rng.random(2000) < 0.7
+    b = a & (rng.random(2000) < 0.7)
+    c = b & (rng.random(2000) < 0.6)
+    Z = (np.column_stack([a, b, c]) & (rng.random((2000, 3)) >= 0.3)).astype(np.uint8)
+    for parents in ([-1, 0, 0], [-1, 0, -1], [-1, -1, -1], [-1, 0, 1]):
+        start = LearnedTree(np.array(parents), np.zeros(3), np.zeros(3))
+        found = settle(Z, start, np.full(3, 0.3), _all_edges(3))
+        assert found.parents.tolist() == [-1, 0, 1]
+        assert found.margins.min() > 5

@@ -1,0 +1,76 @@
+"""Thresholds of the largest F1: against every cut there is, and from labels with gaps."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score
+
+from likewise.datasets import make_label_tree
+from likewise.multilabel import LatentHierarchyClassifier
+from likewise.multilabel._thresholds import best_thresholds
+from reference import multilabel as twin
+
+
+def test_thresholds_by_hand():
+    chances = np.array([[0.9, 0.2], [0.8, 0.2], [0.3, 0.1], [0.1, 0.1]])
+    Z = np.array([[1, 0], [1, 0], [0, 0], [0, 0]])
+    # The first label is parted half way between 0.8 and 0.3; the second was never recorded.
+    np.testing.assert_allclose(best_thresholds(chances, Z, np.zeros(2)), [0.55, 0.5])
+    # If half is missing, 2 recorded speak for 4 held: F1 is 1 with all rows predicted.
+    assert best_thresholds(chances, Z, np.array([0.5, 0.5]))[0] == pytest.approx(0.05)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 12),
+    rate=st.sampled_from([0.0, 0.2, 0.5]),
+    ties=st.booleans(),
+)
+def test_no_cut_is_better(seed, n, rate, ties):
+    rng = np.random.default_rng(seed)
+    chances = rng.choice([0.1, 0.3, 0.5, 0.9], (n, 2)) if ties else rng.random((n, 2))
+    Z = (rng.random((n, 2)) < 0.5).astype(np.uint8)
+    for c, threshold in enumerate(best_thresholds(chances, Z, np.full(2, rate))):
+        z = Z[:, c].astype(bool)
+        if not z.any():
+            assert threshold == 0.5
+            continue
+        found = twin.f1_with_gaps(chances[:, c] > threshold, z, rate)
+        cuts = [cut - 0.01 for cut in chances[:, c]] if ties else [*chances[:, c], 0.0]
+        every = [
+            twin.f1_with_gaps(chances[:, c] > cut, z, rate) for cut in cuts if (chances[:, c] > cut).any()
+        ]
+        assert found == pytest.approx(max(every))
+
+
+def test_chances_that_are_all_equal():
+    assert 0 <= best_thresholds(np.full((4, 1), 0.4), np.ones((4, 1)), np.zeros(1))[0] < 0.4
+    assert np.isfinite(best_thresholds(np.zeros((4, 1)), np.ones((4, 1)), np.zeros(1))).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gaps_in_other_rows_hardly_matter_to_thresholds(seed):
+    data = make_label_tree(3000, 6, missing_rate=0.4, random_state=seed)
+    fit, other, new = slice(0, 600), slice(600, 2000), slice(2000, None)
+    model = LatentHierarchyClassifier(missing_rate=0.4).fit(data.X[fit], data.Z[fit])
+    at_half = f1_score(data.Y[new], model.predict(data.X[new]), average="macro")
+    with_gaps = model.calibrate(data.X[other], data.Z[other])
+    assert with_gaps is model
+    found = f1_score(data.Y[new], model.predict(data.X[new]), average="macro")
+    thresholds = best_thresholds(model.predict_proba(data.X[other]), data.Y[other], np.zeros(6))
+    best = f1_score(data.Y[new], model.predict_proba(data.X[new]) > thresholds, average="macro")
+    assert abs(found - best) < 0.03
+    assert found > at_half - 0.01
+    np.testing.assert_array_equal(model.decision_function(data.X) > 0, model.predict(data.X) == 1)
+
+
+def test_thresholds_of_the_training_rows():
+    data = make_label_tree(400, 5, missing_rate=0.3, random_state=0)
+    model = LatentHierarchyClassifier(threshold="f1").fit(data.X, data.Z)
+    wanted = best_thresholds(model.predict_proba(data.X), data.Z, model.missing_rates_)
+    np.testing.assert_array_equal(model.thresholds_, wanted)
+    plain = LatentHierarchyClassifier(threshold=[0.1, 0.2, 0.3, 0.4, 0.5]).fit(data.X, data.Z)
+    np.testing.assert_array_equal(plain.thresholds_, [0.1, 0.2, 0.3, 0.4, 0.5])
+    np.testing.assert_array_equal(plain.predict(data.X), plain.predict_proba(data.X) > plain.thresholds_)
