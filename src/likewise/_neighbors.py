@@ -10,6 +10,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
+from likewise._near_blocks import near_rows_by_blocks
 from likewise._optional import require
 from likewise.base import warn_caller
 from likewise.exceptions import MissingDependencyError
@@ -18,6 +19,9 @@ Search = Literal["auto", "exact", "approximate", "cells"]
 
 # From here on near neighbours are searched for approximately, where the package for it is there.
 EXACT_ROWS = 40_000
+# From here on an exact search among rows of so many columns goes by blocks; trees are quicker with fewer.
+_BLOCK_ROWS = 4_000
+_BLOCK_COLUMNS = 8
 _FEW_FOUND = 0.9  # an approximate search that finds a smaller share of the true neighbours is told about
 
 
@@ -63,6 +67,8 @@ def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple
 
 
 def _exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    if len(X) >= _BLOCK_ROWS and X.shape[1] >= _BLOCK_COLUMNS:
+        return near_rows_by_blocks(X, k)
     found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()  # without X, a row is not its own neighbour
     return found[0].astype(np.float64), found[1]
 

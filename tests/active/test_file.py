@@ -217,6 +217,42 @@ def test_an_old_file_stays_whole_if_saving_fails(saved, monkeypatch):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("folder", ["none", "none/of/these"])
+def test_saving_into_a_folder_that_is_not_there_names_the_folder(saved, folder):
+    interview, path = saved
+    with pytest.raises(FileNotFoundError, match=r"there is no folder '.*none.*'\. Make it first") as error:
+        interview.save(path.parent / folder / "interview.json")
+    assert ".part" not in str(error.value)
+    assert not (path.parent / "none").exists()
+
+
+def test_a_save_that_was_killed_does_not_hinder_the_next(saved):
+    interview, path = saved
+    code = f"""
+import os, signal
+import numpy as np
+from likewise.active import Interview
+X = np.array({X.tolist()})
+interview = Interview.load({str(path)!r}, X)
+interview.tell(interview.ask(), "SAME")
+os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+interview.save({str(path)!r})
+"""
+    before = path.read_bytes()
+    assert subprocess.run([sys.executable, "-c", code]).returncode < 0
+    left = [entry for entry in path.parent.iterdir() if entry != path]
+    assert [entry.suffix for entry in left] == [".part"]
+    assert path.read_bytes() == before
+    interview.tell(interview.ask(), "SAME")
+    interview.save(path)
+    assert Interview.load(path, X).history == interview.history
+    assert [entry for entry in path.parent.iterdir() if entry != path] == left  # nor is it taken for ours
+
+
+def test_a_strategy_may_be_given_by_name_when_loading(saved):
+    assert Interview.load(saved[1], X, strategy="min-max").strategy.name == "min-max"
+
+
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         Interview.load(tmp_path / "nothing.json", X)

@@ -14,6 +14,7 @@ from likewise.active import (
     Interview,
     MarginalUncertainty,
     NodeUncertainty,
+    NormalizedPointUncertainty,
     Question,
     RandomPairs,
     UncertainRegions,
@@ -246,6 +247,21 @@ def test_the_default_model_and_strategy():
     assert Interview(X).strategy == FarthestFirst()
 
 
+def test_a_strategy_may_be_given_by_its_name():
+    named, made = interview(strategy="npu"), interview(strategy=NormalizedPointUncertainty())
+    assert named.strategy == made.strategy
+    assert named.ask() == made.ask()
+    assert interview(strategy="default").strategy == interview(strategy=None).strategy
+
+
+def test_the_name_of_a_strategy_brings_the_model_that_it_needs_unless_one_is_given():
+    assert type(interview(strategy="info").model).__name__ == "BayesianClustering"
+    assert interview(strategy="info").model.n_clusters == 2
+    assert isinstance(interview(strategy="npu", model=MPCKMeans(n_clusters=2)).model, MPCKMeans)
+    with pytest.raises(LikewiseError, match="needs probabilities"):
+        interview(strategy="info", model=MPCKMeans(n_clusters=2))
+
+
 def test_without_a_model_questions_can_be_asked_but_rows_not_labelled():
     asking = Interview(X)
     assert asking.ask() is not None
@@ -342,7 +358,9 @@ def test_identical_rows_can_be_asked_about():
         ({"budget": -1}, ValueError, "budget must be"),
         ({"discover": "yes"}, ValueError, "discover must be True or False"),
         ({"strategy": RandomPairs}, TypeError, r"one such as RandomPairs\(\)"),
-        ({"strategy": "npu"}, TypeError, "strategy must be"),
+        ({"strategy": "npv"}, ValueError, "there is no strategy 'npv'; did you mean 'npu'?"),
+        ({"strategy": 7}, TypeError, "or the name of one, such as 'npu'; got 7"),
+        ({"n_clusters": None, "strategy": "info"}, ValueError, "needs a model. Pass n_clusters"),
         ({"model": MPCKMeans}, TypeError, "must be an estimator such as"),
         ({"model": MPCKMeans(n_clusters=3)}, ValueError, "Say it once"),
         ({"model": KMeans(n_clusters=2)}, UnsupportedSupervisionError, "takes no hints"),

@@ -83,6 +83,10 @@ def hinted(draw):
 def test_knowing_agrees_with_the_relation_of_the_hints(state):
     for i, j in combinations(range(state.n_samples), 2):
         assert state.knows(i, j) == state.knows(j, i) == state.supervision.relation(i, j).kind
+        assert ("unknown", "must", "cannot")[int(state.relations(i, j))] == state.knows(i, j)
+    component = state.closure.component.tolist()
+    wanted = [component.index(c) for c in range(state.closure.n_components)]
+    assert state.closure.first_rows.tolist() == wanted
 
 
 @settings(max_examples=60, deadline=None)

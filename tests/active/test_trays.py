@@ -182,6 +182,38 @@ def test_contradictions_show_the_trays_that_state_them():
     assert asking.contradictions == ()
 
 
+def test_a_tray_of_more_piles_than_clusters_is_a_contradiction():
+    asking = interview()
+    asking.tell(Question.pair(0, 3), "DIFFERENT")
+    asking.tell(Question.piles([0, 1, 3, 5]), [[0, 1], [3], [5]])
+    assert asking.contradictions == ()
+    asking.tell(Question.piles([0, 1, 2, 3, 5]), [[0, 1], [2], [3], [5]])
+    (found,) = asking.contradictions
+    assert (found.rows, found.chain) == ((0, 2, 3, 5), ())
+    assert [len(reply.piles) for reply in found.replies] == [4]
+    assert str(found) == (
+        "rows 0, 2, 3 and 5 were said to be apart from one another, which takes more clusters than there are"
+    )
+    assert len(asking.labels_) == 8
+    asking.undo()
+    assert asking.contradictions == ()
+
+
+def test_piles_that_are_one_by_other_answers_are_counted_once():
+    asking = interview()
+    asking.tell(Question.piles([0, 2, 3, 5]), [[0], [2], [3], [5]])
+    asking.tell(Question.pair(0, 2), "SAME")
+    (found,) = asking.contradictions
+    assert (found.rows, found.chain) == ((0, 2), (0, 2))
+
+
+def test_any_number_of_piles_is_welcome_where_the_number_of_clusters_is_not_known():
+    for more in ({"discover": True}, {"n_clusters": None}):
+        asking = interview(**more)
+        asking.tell(Question.piles([0, 2, 3, 5]), [[0], [2], [3], [5]])
+        assert asking.contradictions == ()
+
+
 def test_an_answer_about_another_part_of_the_tray_is_no_part_of_a_contradiction():
     asking = interview()
     asking.tell(Question.piles([0, 1, 2]), [[0, 1]])

@@ -78,6 +78,8 @@ def test_wishes_and_the_end_of_what_is_typed(typed, wish):
         (Question.triplet(7, 3, 5), "y"),
         (Question.triplet(7, 3, 5), "4"),
         (Question.odd([4, 8, 6]), "8"),  # the number of a row is not its place
+        (Question.odd([4, 8, 6]), "ab"),  # a word for triplets
+        (Question.odd([4, 8, 6]), "bc"),
         (Question.piles([4, 8, 6]), "12"),
         (Question.piles([4, 8, 6]), "1121"),
         (Question.piles([4, 8]), "no"),
@@ -193,6 +195,20 @@ def test_a_contradiction_is_shown_with_names():
     oracle, output = person("121\nq\n")
     oracle.hold(interview)
     assert "This contradicts other answers: a ≠ b, yet a = b. b takes it back." in output.getvalue()
+
+
+def test_more_piles_than_clusters_are_told_at_once():
+    class Trays:
+        name, needs = "trays", frozenset()
+
+        def choose(self, state, n):
+            return [question for question in [Question.piles([0, 1, 2])] if state.can_ask(question)]
+
+    interview = Interview(X, n_clusters=2, strategy=Trays(), ids=list("abcdef"))
+    oracle, output = person("123\nq\n")
+    oracle.hold(interview)
+    said = "This contradicts other answers: a ≠ b ≠ c, but there are 2 clusters. b takes it back."
+    assert said in output.getvalue()
 
 
 # ---------------------------------------------------------------------- a terminal

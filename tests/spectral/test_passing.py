@@ -1,13 +1,16 @@
 """Propagation clustering: by hand, laws, and what links do to classes."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PropagationClustering, Supervision
-from likewise.spectral._classes import _merged
+from likewise.spectral._classes import _merged, _normalized
 from likewise.supervision import sample_links
 
 
@@ -116,6 +119,17 @@ def test_a_model_that_was_not_fitted_gives_nothing_over():
     assert len(np.unique(model.fit(X).labels_)) == 2
 
 
+def test_violations_are_those_of_the_last_fit():
+    X, _ = blobs([(0, 0), (5, 0)], size=5)
+    model = PropagationClustering(2, random_state=0)
+    with pytest.raises(NotFittedError):
+        model.violations_  # noqa: B018
+    model.fit(X, supervision=Supervision.from_links(10, must=[(0, 1)], cannot=[(0, 9), (1, 8)]))
+    assert (model.violations_.n_must, model.violations_.n_cannot) == (1, 2)
+    assert pickle.loads(pickle.dumps(model)).violations_.n_cannot == 2
+    assert model.fit(X).violations_.n_cannot == 0
+
+
 def test_more_groups_than_clusters_are_told_about():
     X, _ = blobs([(0, 0), (5, 0)], size=5)
     a, b = fit(X, 2)._ready.medoids.tolist()
@@ -135,6 +149,11 @@ def test_classes_join_where_it_costs_least():
     apart = alike.copy()
     apart[0, 2] = apart[2, 0] = -1
     assert _merged(apart, np.array([100.0, 90.0, 2.0]), 2).tolist() == [0, 1, 1]
+
+
+def test_a_row_without_any_share_has_even_ones():
+    found = _normalized(np.array([[1.0, 3.0, -1.0], [0.0, -2.0, 0.0]]))
+    np.testing.assert_allclose(found, [[0.25, 0.75, 0.0], [1 / 3] * 3])
 
 
 def test_new_rows_are_of_the_cluster_around_them():

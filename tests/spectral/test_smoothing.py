@@ -45,6 +45,10 @@ def test_interpolation_solves_the_system_with_rows_held(graph, most_kept, monkey
     np.testing.assert_allclose(found, wanted, atol=2e-4)
 
 
+def test_nothing_on_the_right_has_nothing_for_its_solution(graph):
+    assert (Smoother(graph, 0.05).smooth(np.zeros((40, 1))) == 0).all()
+
+
 def test_a_column_is_the_same_whatever_was_solved_before(graph):
     base = np.zeros((40, 1))
     long, short = Smoother(graph, 0.05), Smoother(graph, 0.05)

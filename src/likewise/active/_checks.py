@@ -23,8 +23,8 @@ def checked_strategy(strategy: Any) -> Strategy:
     """Return what can choose questions."""
     if isinstance(strategy, type) or not all(hasattr(strategy, part) for part in ("name", "needs", "choose")):
         raise TypeError(
-            "Interview: strategy must be one such as RandomPairs(), with name, needs and choose; got "
-            f"{strategy!r}."
+            "Interview: strategy must be one such as RandomPairs(), with name, needs and choose, or the name "
+            f"of one, such as 'npu'; got {strategy!r}."
         )
     found: Strategy = strategy
     return found

@@ -32,6 +32,11 @@ VERSION = 2  # 1 had pairs and triplets only, and no ids
 
 def save(interview: Interview, path: str | os.PathLike[str]) -> None:
     """Write an interview beside the old file, then put it in its place."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"{os.fspath(path)!r} cannot be written: there is no folder {folder!r}. Make it first."
+        )
     ids = interview.ids
     hints = list(json_objects(records_of(interview.given, ids or RowIds.numbered(interview.n_samples))))
     head = {
@@ -131,7 +136,7 @@ class Saved:
     content: dict[str, Any]
 
     def interview(
-        self, make: Callable[..., Interview], X: Any, *, model: Any, strategy: Strategy | None, ids: Any
+        self, make: Callable[..., Interview], X: Any, *, model: Any, strategy: Strategy | str | None, ids: Any
     ) -> Interview:
         """Make the interview again, for the rows that it was about."""
         said = self.content

@@ -108,11 +108,12 @@ def implied_links(closure: Closure, n_clusters: int | None) -> Supervision:
     if n_clusters is None or not (len(closure.cannot) or len(closure.cannot_groups)):
         return nothing
     edges = Edges(closure)
+    if np.count_nonzero(edges.counts >= n_clusters - 1) < n_clusters:
+        return nothing  # no need to look for as many that are all apart
     first = clique(edges, large_first(edges, np.flatnonzero(edges.counts)))
     if len(first) != n_clusters:
         return nothing
     place = grown(edges, first, n_clusters).place
     joins = np.setdiff1d(np.flatnonzero((place >= 0) & (place < len(first))), first)
-    row_of = np.unique(closure.component, return_index=True)[1]
-    must = np.column_stack([row_of[joins], row_of[first[place[joins]]]])
+    must = closure.first_rows[np.column_stack([joins, first[place[joins]]])]
     return Supervision.from_links(len(closure.component), must=must) if len(must) else nothing

@@ -37,27 +37,30 @@ class Event:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Rows that were said to be apart and that other answers join.
+    """Rows that were said to be apart and cannot be: other answers join them, or there are too few clusters.
 
     Attributes
     ----------
-    rows : tuple of (int, int)
-        The two rows that were said to be apart.
+    rows : tuple of int
+        The two rows that were said to be apart; or a row of each pile of a tray that has more of them than
+        there are clusters.
     chain : tuple of int
-        The rows that lead from the one to the other, each said to belong with the next.
+        The rows that lead from the one to the other, each said to belong with the next; empty if there are
+        too few clusters.
     replies : tuple of Reply
-        The answers that state the two or a step of the chain; what is missing among them was given as a hint.
+        The answers that state what is apart or a step of the chain; what is missing among them was given as
+        a hint.
     """
 
-    rows: tuple[int, int]
+    rows: tuple[int, ...]
     chain: tuple[int, ...]
     replies: tuple[Reply, ...]
 
     def __str__(self) -> str:
-        return (
-            f"rows {self.rows[0]} and {self.rows[1]} were said to be apart, "
-            f"yet are joined: {' = '.join(map(str, self.chain))}"
-        )
+        apart = f"rows {', '.join(map(str, self.rows[:-1]))} and {self.rows[-1]} were said to be apart"
+        if self.chain:
+            return f"{apart}, yet are joined: {' = '.join(map(str, self.chain))}"
+        return f"{apart} from one another, which takes more clusters than there are"
 
 
 def standing(history: Sequence[Event]) -> list[int]:
@@ -118,4 +121,19 @@ def contradictions_of(closure: Closure, replies: Sequence[Reply]) -> tuple[Contr
             or any(say(told, *step, together=True) for step in pairwise(chain))
         )
         found.append(Contradiction((i, j), chain, about))
+    return tuple(found)
+
+
+def crowds_of(
+    closure: Closure, replies: Sequence[Reply], n_clusters: int | None
+) -> tuple[Contradiction, ...]:
+    """Return the trays that were sorted into more piles than there are clusters; joined ones count once.
+
+    Several answers that together ask for more are not looked for: which of them is wrong nobody can tell.
+    """
+    found = []
+    for reply in replies if n_clusters is not None else ():
+        rows = {int(closure.component[pile[0]]): pile[0] for pile in reply.piles}
+        if len(rows) > n_clusters:  # type: ignore[operator]
+            found.append(Contradiction(tuple(sorted(rows.values())), (), (reply,)))
     return tuple(found)

@@ -19,8 +19,16 @@ from likewise.active._checks import (
     checked_strategy,
     whole,
 )
-from likewise.active._history import Contradiction, Event, contradictions_of, standing, supervision_of
+from likewise.active._history import (
+    Contradiction,
+    Event,
+    contradictions_of,
+    crowds_of,
+    standing,
+    supervision_of,
+)
 from likewise.active._models import Fits, check_model, default_model
+from likewise.active._names import model_for, strategy_named
 from likewise.active._questions import Key, Question, Reply, Said, keys_of
 from likewise.active._state import Knowledge, State, Strategy, checked_rows
 from likewise.active._stopping import Outlook, outlook
@@ -43,9 +51,10 @@ class Interview:
         The rows.
     model : estimator, optional
         A clusterer that honours links, unfitted. By default ``PropagationClustering(n_clusters)``.
-    strategy : Strategy, optional
-        What chooses the questions. By default ``UncertainRegions()`` with the default model,
-        ``NodeUncertainty("local")`` with another, and ``FarthestFirst()`` without one.
+    strategy : Strategy or str, optional
+        What chooses the questions, or its name, such as "npu", which brings the model that it needs if none
+        is given. By default ``UncertainRegions()`` with the default model, ``NodeUncertainty("local")`` with
+        another, and ``FarthestFirst()`` without one.
     n_clusters : int, optional
         How many clusters there are. By default what the model says, or not known.
     supervision : Supervision, optional
@@ -70,7 +79,8 @@ class Interview:
     history : tuple of Event
         All that happened.
     contradictions : tuple of Contradiction
-        Answers that cannot all be true. Until one of them is undone the must-links win.
+        Answers that cannot all be true. Until one of them is undone the must-links win, and of a tray with
+        more piles than `n_clusters` some are not kept apart.
     n_asked, left : int
         How many answers count, those of UNSURE among them, and how many the budget has left (None without).
     finished : bool
@@ -103,7 +113,7 @@ class Interview:
         X: Any,
         *,
         model: Any = None,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         n_clusters: int | None = None,
         supervision: Supervision | None = None,
         ids: Any = None,
@@ -120,6 +130,10 @@ class Interview:
         self.discover = bool(discover)
         self.given = checked_hints(supervision, self.n_samples)
         self.n_clusters = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
+        if isinstance(strategy, str):
+            if model is None and self.n_clusters is not None:
+                model = model_for(strategy, self.n_clusters)
+            strategy = strategy_named(strategy)
         if strategy is None:
             strategy = default_strategy(model is not None or self.n_clusters is not None, model is not None)
         self.strategy = checked_strategy(strategy)
@@ -134,7 +148,8 @@ class Interview:
             )
         self._history: list[Event] = []
         self._cache: dict[Any, Any] = {}
-        self._known: tuple[int, Knowledge] | None = None  # for so many events
+        self._standing: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # for so many events
+        self._known: tuple[int, Knowledge] | None = None
         self._fits = Fits(self.model, self.X, self.n_clusters, self.discover, self.seed)
         self._seen: tuple[tuple[Reply, ...], Knowledge] | None = None  # by so many answers
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
@@ -253,8 +268,7 @@ class Interview:
     @property
     def replies(self) -> tuple[Reply, ...]:
         """The answers that count: those that were not undone."""
-        events = [self._history[at] for at in standing(self._history)]
-        return tuple(event.reply for event in events if event.reply is not None)
+        return self._counting()[0]
 
     @property
     def n_asked(self) -> int:
@@ -278,8 +292,10 @@ class Interview:
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """What was said to be apart and is joined by other answers, with the chain that joins it."""
-        return contradictions_of(self._knowledge().said, self.replies)
+        """What was said to be apart and cannot be: by the chain that joins it, or for want of clusters."""
+        said = self._knowledge().said
+        crowds = crowds_of(said, self.replies, self._n_known_clusters)
+        return contradictions_of(said, self.replies) + crowds
 
     @property
     def labels_(self) -> npt.NDArray[Any]:
@@ -325,7 +341,7 @@ class Interview:
         X: Any,
         *,
         model: Any = None,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         ids: Any = None,
     ) -> Interview:
         """Read an interview about the same rows and go on with it: the next question is the same.
@@ -362,8 +378,8 @@ class Interview:
         enough = getattr(self.strategy, "enough", None)
         n = len(replies) if enough is None else enough(len(replies))
         if n == len(replies):
-            return self._knowledge()
-        if self._seen is None or len(self._seen[0]) != n or self._seen[0] != replies[:n]:
+            self._seen = (replies, self._knowledge())
+        elif self._seen is None or len(self._seen[0]) != n or self._seen[0] != replies[:n]:
             self._seen = (replies[:n], self._known_by(replies[:n]))
         return self._seen[1]
 
@@ -384,7 +400,16 @@ class Interview:
         )
 
     def _told_keys(self) -> frozenset[Key]:
-        return frozenset(self._history[at].question.key for at in standing(self._history))
+        return self._counting()[1]
+
+    def _counting(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
+        """Return the replies that count, and the keys of the questions that were answered or skipped."""
+        if self._standing is None or self._standing[0] != len(self._history):
+            events = [self._history[at] for at in standing(self._history)]
+            replies = tuple(event.reply for event in events if event.reply is not None)
+            keys = frozenset(event.question.key for event in events)
+            self._standing = (len(self._history), replies, keys)
+        return self._standing[1:]
 
     def _chosen(self, n: int, pending: frozenset[Any]) -> list[Question]:
         state = self._state(pending)

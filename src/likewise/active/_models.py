@@ -68,38 +68,39 @@ def _clusterer(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
+def ready(model: Any, n_clusters: int | None, seed: int, more: bool) -> Any:
+    """Return a copy of the model that is ready to be fitted.
+
+    Random states that were left open come from the seed. If there may be `more` clusters than that, a model
+    that can open some itself is told so.
+    """
+    copy = clone(model)
+    parameters = copy.get_params()
+    changes: dict[str, Any] = {
+        name: seed % 2**32
+        for name, value in parameters.items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    }
+    if more and "fixed_number" in parameters:
+        changes["fixed_number"] = False
+    if n_clusters is not None and "n_clusters" in parameters:
+        changes["n_clusters"] = n_clusters
+    return copy.set_params(**changes)
+
+
 def fitted(
-    model: Any,
-    X: npt.NDArray[Any],
-    hints: Supervision,
-    n_clusters: int | None,
-    seed: int,
-    before: Any = None,
-    more: bool = False,
-    settled: bool = False,
+    model: Any, X: npt.NDArray[Any], hints: Supervision, before: Any = None, settled: bool = False
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
     Contradictions are left out, the must-links winning. A model that does not honour triplets is given the
-    links that they imply. Random states that were left open come from the seed. A model that can `take_over`
-    what it found before it looked at hints is shown the one fitted `before`, if any. If there may be `more`
-    clusters than that, a model that can open some itself is told so. `settled` says that there are no
-    contradictions, which spares looking for them.
+    links that they imply. A model that can `take_over` what it found before it looked at hints is shown the
+    one fitted `before`, if any. `settled` says that there are no contradictions, which spares looking for
+    them.
     """
     copy = clone(model)
     if before is not None and hasattr(copy, "take_over"):
         copy.take_over(before)
-    parameters = copy.get_params()
-    open_states = [
-        name
-        for name, value in parameters.items()
-        if value is None and name.rpartition("__")[2] == "random_state"
-    ]
-    copy.set_params(**dict.fromkeys(open_states, seed % 2**32))
-    if more and "fixed_number" in parameters:
-        copy.set_params(fixed_number=False)
-    if n_clusters is not None and "n_clusters" in parameters:
-        copy.set_params(n_clusters=n_clusters)
     honours = getattr(_clusterer(copy), "_honours", hints.kinds)
     if "triplets" in hints.kinds and "triplets" not in honours:
         others = hints.only(*(hints.kinds - {"triplets"}))
@@ -128,23 +129,24 @@ class Fits:
     seed: int
     _last: list[tuple[Supervision, Any, npt.NDArray[Any]]] = field(default_factory=list)
     _labels: dict[Supervision, npt.NDArray[Any]] = field(default_factory=dict)
+    _ready: dict[int | None, Any] = field(default_factory=dict)  # by the number of clusters
 
     def of(self, known: Knowledge) -> tuple[Any, npt.NDArray[Any]]:
         """Return the model fitted to what is known, and the cluster of each row."""
-        hints = known.supervision | known.implied
+        hints = known.hints
         for before, model, labels in self._last:
-            if before == hints:
+            if before is hints or before == hints:
                 return model, labels
-        model, labels = self._fitted(known, hints)
+        model, labels = self._fitted(known)
         self._last = [(hints, model, labels), *self._last[:1]]
         self._keep(hints, labels)
         return model, labels
 
     def labels(self, known: Knowledge) -> npt.NDArray[Any]:
         """Return the cluster of each row alone, which may have been kept from an earlier fit."""
-        hints = known.supervision | known.implied
+        hints = known.hints
         if hints not in self._labels:
-            self._keep(hints, self._fitted(known, hints)[1])
+            self._keep(hints, self._fitted(known)[1])
         return self._labels[hints]
 
     def _keep(self, hints: Supervision, labels: npt.NDArray[Any]) -> None:
@@ -152,15 +154,16 @@ class Fits:
         if len(self._labels) > _KEPT_FITS:
             del self._labels[next(iter(self._labels))]  # the oldest
 
-    def _fitted(self, known: Knowledge, hints: Supervision) -> tuple[Any, npt.NDArray[Any]]:
+    def _fitted(self, known: Knowledge) -> tuple[Any, npt.NDArray[Any]]:
         if self.model is None:
             raise ValueError("Interview: there is no model to label the rows. Pass n_clusters, or model.")
         k = self.n_clusters
         if self.discover:
             k = min(max(k or 2, demanded(known.closure)), len(self.X))
+        if k not in self._ready:
+            self._ready = {k: ready(self.model, k, self.seed, self.discover)}
         before = self._last[0][1] if self._last else None
-        settled = not len(known.closure.conflicts)
-        return fitted(self.model, self.X, hints, k, self.seed, before, self.discover, settled)
+        return fitted(self._ready[k], self.X, known.hints, before, settled=not len(known.closure.conflicts))
 
 
 def demanded(closure: Closure) -> int:

@@ -200,7 +200,7 @@ class Question:
         """Make the question which of 2 to 12 rows belong together: a tray to sort into piles."""
         return cls("piles", tuple(rows), score, why)
 
-    @property
+    @cached_property
     def key(self) -> Key:
         """What tells the question from others, whatever its score and the order of its rows."""
         return self.kind, tuple(sorted(self.rows))

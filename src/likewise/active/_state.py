@@ -94,8 +94,15 @@ class State:
 
     def knows(self, i: int, j: int) -> Known:
         """Tell whether rows i and j are known to belong together or apart, by what was said or follows."""
-        found = int(self.relations(i, j))
-        return "must" if found > 0 else "cannot" if found < 0 else "unknown"
+        c, d = int(self.closure.component[i]), int(self.closure.component[j])
+        if c == d:
+            return "must"
+        keys, key = self._cannot_keys, min(c, d) * self.closure.n_components + max(c, d)
+        at = int(keys.searchsorted(key))
+        if at < len(keys) and keys[at] == key:
+            return "cannot"
+        groups = self.closure.cannot_groups
+        return "cannot" if len(groups) and len(groups.shared(c, d)) else "unknown"
 
     def relations(self, i: Any, j: Any) -> npt.NDArray[np.int8]:
         """Tell of many pairs of rows at once: 1 together, -1 apart, 0 not known. Arrays are broadcast."""
@@ -147,6 +154,8 @@ class State:
         """Tell whether a question may be put: nobody was asked it, and its answer does not follow."""
         if question.key in self.asked:
             return False
+        if len(question.rows) == 2:
+            return self.knows(*question.rows) == "unknown"
         # Of a triplet too: two known relations of three leave two answers open, but for two must-links.
         first, second = np.triu_indices(len(question.rows), 1)
         rows = np.array(question.rows)
@@ -167,8 +176,8 @@ class Knowledge:
     ----------
     supervision : Supervision
         What was said, contradictions and all.
-    implied : Supervision
-        Must-links that follow from it and the number of clusters.
+    hints : Supervision
+        The same, and the must-links that follow from it and the number of clusters.
     said : Closure
         What follows from what was said alone; the must-links win over contradictions.
     closure : Closure
@@ -176,18 +185,22 @@ class Knowledge:
     """
 
     supervision: Supervision
-    implied: Supervision
+    hints: Supervision
     said: Closure
     closure: Closure
 
     @classmethod
-    def of(cls, hints: Supervision, n_clusters: int | None) -> Knowledge:
+    def of(cls, supervision: Supervision, n_clusters: int | None) -> Knowledge:
         """Derive what follows from links, triplets and labels, in time linear in rows and hints."""
-        links = hints.only(*_LINKED_KINDS).to_links()
+        plain = supervision.kinds <= {"links"}
+        links = supervision if plain else supervision.only(*_LINKED_KINDS).to_links()
         said = links.closure(on_conflict="drop")
         implied = implied_links(said, n_clusters)
-        closure = (links | implied).closure(on_conflict="drop") if implied else said
-        return cls(hints, implied, said, closure)
+        if not implied:
+            return cls(supervision, supervision, said, said)
+        hints = supervision | implied
+        closure = (hints if plain else links | implied).closure(on_conflict="drop")
+        return cls(supervision, hints, said, closure)
 
 
 def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:

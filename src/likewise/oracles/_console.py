@@ -43,12 +43,10 @@ _LONG = {
     "undo": "b",
     "quit": "q",
     "all": "a",
-    "bc": "1",
-    "ac": "2",
-    "ab": "3",
     "neither": "0",
     "none": "0",
 }
+_TWO_OF_THREE = {"bc": "1", "ac": "2", "ab": "3"}  # the two that belong together leave out the third
 Said = Answer | OddOne | Piles
 
 
@@ -281,9 +279,10 @@ class ConsoleOracle:
         )
         for contradiction in interview.contradictions:
             if contradiction.rows not in before:
-                i, j = (name(row) for row in contradiction.rows)
+                apart = " ≠ ".join(map(name, contradiction.rows))
                 chain = " = ".join(map(name, contradiction.chain))
-                self.say(f"This contradicts other answers: {i} ≠ {j}, yet {chain}. b takes it back.")
+                but = f"yet {chain}" if chain else f"but there are {interview.n_clusters} clusters"
+                self.say(f"This contradicts other answers: {apart}, {but}. b takes it back.")
 
     # ------------------------------------------------------------------ writing
 
@@ -336,7 +335,8 @@ def _counted(interview: Interview) -> str:
 
 def _meant(typed: str, question: Question, form: _Form) -> Wish | tuple[Said, str] | None:
     """Return what was meant, with the words for it; None if it is not known."""
-    key = _LONG.get(typed, typed)
+    words = _LONG | _TWO_OF_THREE if question.kind == "triplet" else _LONG
+    key = words.get(typed, typed)
     if key in _WISHES:
         return _WISHES[key]
     if key in form.keys:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from sklearn.metrics.pairwise import cosine_similarity
 
 from likewise.spectral._smoothing import Smoother
 from likewise.supervision import Closure
@@ -95,6 +94,8 @@ class Passed:
     def cluster_shares(self) -> np.ndarray:
         """How likely each row is of each cluster."""
         n_clusters = int(self.cluster_of_class.max()) + 1
+        if n_clusters == self.n_classes:
+            return self.shares  # they are numbered alike
         return np.asarray(self.shares @ np.eye(n_clusters)[self.cluster_of_class])
 
 
@@ -109,16 +110,20 @@ def pass_classes(ready: Ready, closure: Closure, n_clusters: int | None) -> Pass
         shares, unreached = builder.passed()
     shares = builder.ruled_out(shares)
     heads = builder.heads
-    alike = cosine_similarity(shares.T)
+    overlap = shares.T @ shares
+    length = np.sqrt(np.where(np.diag(overlap) > 0, np.diag(overlap), 1.0))
+    alike = overlap / np.outer(length, length)
     alike[builder.known_apart()] = -1.0
     np.fill_diagonal(alike, -1.0)
-    sizes = np.bincount(shares.argmax(axis=1), minlength=len(heads)) + 1.0
-    clusters = _merged(alike, sizes, n_clusters or len(sizes))
+    clusters = np.arange(len(heads))
+    if n_clusters is not None and n_clusters < len(heads):
+        sizes = np.bincount(shares.argmax(axis=1), minlength=len(heads)) + 1.0
+        clusters = _merged(alike, sizes, n_clusters)
     return Passed(
         shares=shares,
         unreached=unreached,
         class_of=np.where(builder.touched, builder.place, -1)[closure.component],
-        heads=builder.first_row[heads],
+        heads=closure.first_rows[heads],
         alike=alike,
         cluster_of_class=clusters,
         n_passes=builder.n_passes,
@@ -133,7 +138,6 @@ class _Builder:
         self.ready, self.closure, self.n_clusters = ready, closure, n_clusters
         self.edges = Edges(closure)
         component = closure.component
-        self.first_row = np.unique(component, return_index=True)[1]
         self.touched = np.zeros(closure.n_components, dtype=bool)
         self.touched[component[closure.links.rows]] = True
         found = component[ready.medoids]
@@ -257,9 +261,12 @@ class _Builder:
 
 def _normalized(shares: np.ndarray) -> np.ndarray:
     shares = np.maximum(shares, 0.0)
-    total = shares.sum(axis=1, keepdims=True)
-    even = np.full_like(shares, 1.0 / shares.shape[1])
-    return np.divide(shares, total, out=even, where=total > 0)
+    total = shares @ np.ones((shares.shape[1], 1))  # four times as fast as a sum over short rows
+    if not total.all():
+        nothing = total[:, 0] == 0
+        shares[nothing], total[nothing] = 1.0, shares.shape[1]
+    shares /= total
+    return shares
 
 
 def _merged(alike: np.ndarray, sizes: np.ndarray, n_clusters: int) -> np.ndarray:

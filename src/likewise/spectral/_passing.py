@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import HintedClusterer, Rule, choice, integer, real
-from likewise.evaluation import link_satisfaction
+from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
 from likewise.spectral._classes import Passed, Ready, pass_classes
 from likewise.spectral._smoothing import Smoother
+from likewise.supervision import Supervision
 
 # The first clusters are smoothed a little: with shorter walks than answers take, since long ones let large
 # clusters swallow small ones (on protein the ARI of the first clusters falls from .26 to .13 with 0.03).
@@ -108,6 +109,7 @@ class PropagationClustering(HintedClusterer):
     _graph: Graph
     _ready: Ready
     _rows: np.ndarray
+    _hints: Supervision
 
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
     _rules: ClassVar[dict[str, Rule]] = {
@@ -150,21 +152,35 @@ class PropagationClustering(HintedClusterer):
         supervision : Supervision, optional
             Links. None, or none at all, gives the first clusters smoothed along the graph.
         """
-        X, hints = self._check_fit(X, y, supervision)
-        closure = self._soft_closure(hints, "Here the must-links win.")
         taken = getattr(self, "_taken", None)
-        if taken is None or taken[0] != self._recipe_key() or not np.array_equal(taken[1], X):
-            self._graph, self._ready = self._prepared(X)
+        if taken is not None and taken[1] is X:  # rows that were checked before
+            self._check_parameters()
+            self.n_features_in_ = X.shape[1]
+            hints = self._check_supervision(supervision, len(X), y)
+            self._check_n_clusters(self.n_clusters, len(X), hints)
         else:
+            X, hints = self._check_fit(X, y, supervision)
+        closure = self._soft_closure(hints, "Here the must-links win.")
+        same = taken is not None and (taken[1] is X or np.array_equal(taken[1], X))
+        if taken is not None and same and taken[0] == self._recipe_key():
             self._graph, self._ready = taken[2:]
+        else:
+            self._graph, self._ready = self._prepared(X)
         self._rows = X
-        self._warn_few_clusters(self._ready.first, self.n_clusters, "Too many rows are alike.")
+        n_first = len(self._ready.medoids)
+        self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are alike.")
         self.passed_ = pass_classes(self._ready, closure, self.n_clusters if self.fixed_number else None)
         self.n_iter_ = self.passed_.n_passes
         self.shares_ = self.passed_.cluster_shares
         self.labels_ = self.shares_.argmax(axis=1)
-        self.violations_ = link_satisfaction(self.labels_, hints)
+        self._hints = hints
         return self
+
+    @property
+    def violations_(self) -> Satisfaction:
+        """Which links the labels break; counted when it is looked at, which an interview never does."""
+        check_is_fitted(self, "passed_")
+        return link_satisfaction(self.labels_, self._hints)
 
     def take_over(self, other: PropagationClustering) -> Self:
         """Use again what another model found of the same rows before it looked at links.

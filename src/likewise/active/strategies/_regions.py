@@ -87,9 +87,8 @@ class UncertainRegions:
             )
         asker = _Asker(state, passed)
         found: dict[Any, Question] = {}
-        for question in self._questions(asker):
-            if len(found) >= n:
-                break
+        questions = self._questions(asker)
+        while len(found) < n and (question := next(questions, None)) is not None:
             found.setdefault(question.key, question)
         if len(found) < n:  # nothing else is left to ask: what is not known may still be
             for question in RandomPairs().choose(state, n + len(found)):
