@@ -44,10 +44,10 @@ test-all: $(VENV)/.dev  ## the tests, slow ones included
 
 bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
-	for room in kmeans mixture spectral discriminative metric; do $(BIN)/python benchmarks/$$room.py || exit 1; done
+	for room in kmeans mixture spectral discriminative metric multilabel; do $(BIN)/python benchmarks/$$room.py || exit 1; done
 
 reproduce: $(VENV)/.dev  ## the figures of the papers
-	for paper in mpck_means gm_pr bag_constraints discriminative bayesian_active node_uncertainty; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
+	for paper in mpck_means gm_pr bag_constraints discriminative bayesian_active node_uncertainty label_hierarchy; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
 
 docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
