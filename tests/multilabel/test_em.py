@@ -13,6 +13,7 @@ from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._em import (
+    Columns,
     Model,
     expectation_maximisation,
     first_model,
@@ -43,7 +44,7 @@ def test_soft_targets_are_rows_with_weights(seed, l2):
     X = rng.normal(size=(n, d))
     above = rng.random((n, k))
     both = above * rng.random((n, k))
-    coef, intercept = fit_logistic(X, both, above, np.zeros((k, d)), np.zeros(k), l2, 500)
+    coef, intercept = fit_logistic(Columns.of(X), both, above, np.zeros((k, d)), np.zeros(k), l2, 500)
     for c in range(k):
         rows, target = np.vstack([X, X]), np.repeat([1, 0], n)
         weights = np.concatenate([both[:, c], above[:, c] - both[:, c]])
@@ -60,17 +61,19 @@ def test_a_few_steps_never_lose_and_sparse_rows_are_the_same(seed, n_steps):
     above = rng.random((30, 3))
     both = above * (rng.random((30, 3)) < 0.5)
     start = rng.normal(size=(3, 4)), rng.normal(size=3)
-    found = fit_logistic(X, both, above, *start, 1.0, n_steps)
+    found = fit_logistic(Columns.of(X), both, above, *start, 1.0, n_steps)
     before, after = (gain(X, both, above, *at, 1.0).sum() for at in (start, found))
     assert after >= before - 1e-5
-    other = fit_logistic(sparse.csr_array(X), both, above, *start, 1.0, n_steps)
+    other = fit_logistic(Columns.of(sparse.csr_array(X)), both, above, *start, 1.0, n_steps)
     for ours, theirs in zip(found, other, strict=True):
         np.testing.assert_allclose(theirs, ours, atol=1e-6)
 
 
 def test_a_label_that_nobody_can_hold_keeps_its_classifier():
     nothing = np.zeros((5, 1))
-    coef, intercept = fit_logistic(np.ones((5, 2)), nothing, nothing, np.zeros((1, 2)), np.zeros(1), 1.0, 50)
+    coef, intercept = fit_logistic(
+        Columns.of(np.ones((5, 2))), nothing, nothing, np.zeros((1, 2)), np.zeros(1), 1.0, 50
+    )
     assert not coef.any()
     assert not intercept.any()
 
@@ -81,7 +84,10 @@ def test_rates_by_hand():
     np.testing.assert_allclose(rates_from_counts(Z, shared=True)(one), [1 - 3 / 5] * 2)
     np.testing.assert_allclose(rates_from_counts(Z, shared=False)(one), [1 - 1 / 2, 1 - 2 / 3])
     # never more than 0.95, and never below 0 by rounding
-    assert rates_from_counts(np.zeros((4, 2)), shared=True)(one).tolist() == [0.95, 0.95]
+    few = np.eye(1, 40).reshape(20, 2)
+    assert rates_from_counts(few, shared=True)(np.ones((20, 2))).tolist() == [0.95, 0.95]
+    # what was never recorded tells nothing
+    assert rates_from_counts(np.zeros((4, 2)), shared=True)(one).tolist() == [0.0, 0.0]
     np.testing.assert_allclose(rates_from_counts(Z, shared=True)(Z.astype(float)), 0.0)
 
 

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from likewise.datasets import make_label_tree
+from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import BinaryRelevance, LatentHierarchyClassifier, Suggestion
 from reference import label_tree as twin
@@ -217,7 +218,7 @@ def test_columns_name_labels_everywhere():
     # a hierarchy speaks of names, in whatever order it has them
     edges = [("toy", "ball"), ("animal", "cat")]
     known = LabelHierarchy(sorted(names), edges)
-    for said in (known, edges, iter(edges)):
+    for said in (known, edges, tuple(edges)):
         given_tree = LatentHierarchyClassifier(said).fit(data.X, Y)
         assert given_tree.hierarchy_.names == tuple(names)
         assert set(given_tree.hierarchy_.edges) == set(edges)
@@ -292,3 +293,48 @@ def test_without_a_hierarchy_it_is_no_worse_than_binary_relevance():
         plain = BinaryRelevance().fit(X[fit], Y[fit])
         ours, theirs = (f1_score(Y[new], m.predict(X[new]), average="micro") for m in (model, plain))
         assert ours > theirs - 0.02
+
+
+def test_a_column_of_large_numbers_holds_nothing_up():
+    data = make_label_tree(800, 5, missing_rate=0.0, random_state=0)
+    X = data.X.copy()
+    X[:, 0] = 1000 * X[:, 0] + 5000
+    model = LatentHierarchyClassifier([], missing_rate=0.0, tol=1e-7).fit(X, data.Y)
+    for c in range(5):
+        of_label = LogisticRegression(C=1.0, max_iter=5000).fit(
+            StandardScaler().fit_transform(X), data.Y[:, c]
+        )
+        chances = of_label.predict_proba(StandardScaler().fit_transform(X))[:, 1]
+        # the penalty counts the column as it is, so that the two differ a little
+        np.testing.assert_allclose(model.predict_proba(X)[:, c], chances, atol=0.02)
+
+
+@pytest.mark.parametrize(("n_labels", "n_rows", "most"), [(10, 200, 0.3), (30, 1000, 0.02)])
+def test_unrelated_labels_stay_on_the_root(n_labels, n_rows, most):
+    n_found = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        Z = rng.random((n_rows, n_labels)) < rng.uniform(most / 10, most, n_labels)
+        model = LatentHierarchyClassifier(max_iter=3, tol=1.0).fit(rng.normal(size=(n_rows, 2)), Z)
+        n_found += len(model.hierarchy_.edges) > 0
+    assert n_found <= 1
+
+
+def test_the_tree_and_the_rate_fit_each_other():
+    data = make_label_tree(1000, 12, missing_rate=0.4, random_state=3)
+    model = LatentHierarchyClassifier().fit(data.X, data.Z)
+    again = LatentHierarchyClassifier(missing_rate=model.missing_rate_).fit(data.X, data.Z)
+    assert again.hierarchy_ == model.hierarchy_
+    np.testing.assert_allclose(again.hierarchy_.margins, model.hierarchy_.margins)
+    assert (model.hierarchy_.scores >= 0).all()
+
+
+def test_what_would_have_no_effect_is_refused():
+    data = small()
+    with pytest.raises(ValueError, match="no thresholds to set"):
+        LatentHierarchyClassifier(decode="map", threshold="f1").fit(data.X, data.Z)
+    model = LatentHierarchyClassifier(decode="map").fit(data.X, data.Z)
+    with pytest.raises(ValueError, match="no thresholds to set"):
+        model.calibrate(data.X, data.Z)
+    with pytest.raises(HierarchyError, match="a list of pairs"):
+        LatentHierarchyClassifier(zip(["0"], ["1"], strict=True)).fit(data.X, data.Z)

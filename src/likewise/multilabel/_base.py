@@ -97,6 +97,21 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         """Check the rows: finite, two axes, dense or CSR; all becomes float64."""
         return validate_data(self, X, reset=reset, dtype=np.float64, order="C", accept_sparse="csr")
 
+    def _check_columns(self, Y: Any, labels: LabelColumns) -> None:
+        """Refuse labels in other columns than those of `fit`."""
+        who = type(self).__name__
+        if labels.n_labels != len(self.classes_):
+            raise ValueError(
+                f"{who}: Y has {labels.n_labels} column(s); fit had {len(self.classes_)} labels. Give the "
+                "same columns, in the same order."
+            )
+        if hasattr(Y, "columns") and labels.names != tuple(self.classes_):
+            wrong = next((a, b) for a, b in zip(labels.names, self.classes_, strict=True) if a != b)
+            raise ValueError(
+                f"{who}: Y has column {wrong[0]!r} where fit had {wrong[1]!r}. Give the same columns, in the "
+                "same order: Y[list(model.classes_)]."
+            )
+
     def _per_label(self, name: str, value: Any, *, below: float = np.inf) -> np.ndarray:
         """Return one number from 0 to 1 a label, from one for all or from an array."""
         n_labels = len(self.classes_)

@@ -59,14 +59,15 @@ def _log_likelihood(found: np.ndarray, of: np.ndarray, rate: np.ndarray) -> np.n
 def settle(Z: np.ndarray, tree: LearnedTree, rates: np.ndarray, allowed: np.ndarray) -> LearnedTree:
     """Move labels, with all below them, to better parents until none gains; return scores and margins too.
 
-    The move that gains most comes first, and evidence is worked out anew after it. Should a tree come up
-    again, the search ends.
+    The move that gains most comes first, and evidence is worked out anew after it. It depends on the tree, so
+    that moves may go round in circles: the search ends when a tree comes up again, or after ten moves a
+    label.
     """
     parents = tree.parents.copy()
+    own = np.arange(len(parents))
     seen: set[bytes] = set()
-    while True:
-        worth = _worth(Z, parents, rates, allowed)
-        own = np.arange(len(parents))
+    for _ in range(10 * len(parents)):
+        worth = _preferred(_worth(Z, parents, rates, allowed), parents)
         best = worth.argmax(axis=1)
         gain = worth[own, best] - worth[own, parents]
         c = int(np.argmax(gain))
@@ -74,21 +75,24 @@ def settle(Z: np.ndarray, tree: LearnedTree, rates: np.ndarray, allowed: np.ndar
             break
         seen.add(parents.tobytes())
         parents[c] = best[c] if best[c] < len(parents) else -1
-    margins = worth[own, parents]
+    worth = _worth(Z, parents, rates, allowed)
+    scores = np.where(parents < 0, 0.0, worth[own, parents])
     worth[own, parents] = -np.inf
-    margins = margins - worth.max(axis=1)
-    evidence = chain_evidence(Z, parents, rates)
-    return LearnedTree(parents, np.where(parents < 0, 0.0, evidence[own, parents]), np.maximum(margins, 0.0))
+    return LearnedTree(parents, scores, np.maximum(scores - worth.max(axis=1), 0.0))
 
 
 def _worth(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Return what each parent is worth to each label, ``[c, p]``, the root last; -inf where it cannot be."""
     k = len(parents)
-    above = ancestors_of(parents)
-    steps = above.sum(axis=0) + 1
     worth = np.zeros((k, k + 1))
-    worth[:, :k] = chain_evidence(Z, parents, rates) + _PREFERENCE * steps
-    worth[:, :k][above | np.eye(k, dtype=bool)] = -np.inf
+    worth[:, :k] = chain_evidence(Z, parents, rates)
+    worth[:, :k][ancestors_of(parents) | np.eye(k, dtype=bool)] = -np.inf
     possible = np.column_stack([allowed[1:, 1:].T, allowed[0, 1:]])
     worth[~possible] = -np.inf
     return worth
+
+
+def _preferred(worth: np.ndarray, parents: np.ndarray) -> np.ndarray:
+    """Return worth with the preference for specific parents, where records do not speak against them."""
+    steps = np.append(ancestors_of(parents).sum(axis=0) + 1, 0)
+    return np.where(worth < -_PREFERENCE, worth, worth + _PREFERENCE * steps)

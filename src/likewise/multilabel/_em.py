@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.sparse import issparse
 from scipy.special import expit, log_expit
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.kernels.label_tree import posterior
@@ -94,8 +96,30 @@ def infer(model: Model, logits: np.ndarray, Z: np.ndarray) -> Held:
     return Held(one, both, above, float(log_likelihood.sum()))
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Rows with the middle and the width of each column, by which regressions are scaled.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    middle, width : ndarray of shape (n_features,)
+        Mean and standard deviation, 1 where that is 0.
+    """
+
+    X: Any
+    middle: np.ndarray
+    width: np.ndarray
+
+    @classmethod
+    def of(cls, X: Any) -> Columns:
+        """Measure the columns."""
+        middle, variance = mean_variance_axis(X, 0) if issparse(X) else (X.mean(axis=0), X.var(axis=0))
+        return cls(X, middle, np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0))
+
+
 def fit_logistic(
-    X: Any,
+    columns: Columns,
     both: np.ndarray,
     above: np.ndarray,
     coef: np.ndarray,
@@ -107,24 +131,32 @@ def fit_logistic(
 
     Label c gains Σ_i both_ic log s_ic + (above_ic - both_ic) log(1 - s_ic) - l2/2 |w_c|², with weights
     `above` and targets both/above, in a form that divides by neither. Starts from `coef` and `intercept` and
-    never ends below them.
+    never ends below them. The steps are those of standardised columns, which are never made, so that one with
+    large numbers does not hold up the others; what is maximised is the same.
     """
+    X, middle, width = columns.X, columns.middle, columns.width
     n_labels, n_features = coef.shape
 
+    def own(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients and intercepts for the columns as they are."""
+        scaled = flat.reshape(n_labels, n_features + 1)
+        weights = scaled[:, :-1] / width
+        return weights, scaled[:, -1] - weights @ middle
+
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        w = flat.reshape(n_labels, n_features + 1)
-        logits = X @ w[:, :-1].T + w[:, -1]
+        w, b = own(flat)
+        logits = X @ w.T + b
         value = -np.vdot(both, logits) - np.vdot(above, log_expit(-logits))
         excess = above * expit(logits) - both
-        gradient = np.column_stack([(X.T @ excess).T + l2 * w[:, :-1], excess.sum(axis=0)])
-        gradient[:, -1] += _INTERCEPT_L2 * w[:, -1]
-        penalty = 0.5 * l2 * np.vdot(w[:, :-1], w[:, :-1]) + 0.5 * _INTERCEPT_L2 * np.vdot(w[:, -1], w[:, -1])
-        return value + penalty, gradient.ravel()
+        total = excess.sum(axis=0) + _INTERCEPT_L2 * b
+        of_columns = ((X.T @ excess).T + l2 * w - np.outer(total, middle)) / width
+        penalty = 0.5 * l2 * np.vdot(w, w) + 0.5 * _INTERCEPT_L2 * np.vdot(b, b)
+        return value + penalty, np.column_stack([of_columns, total]).ravel()
 
-    start = np.column_stack([coef, intercept]).ravel()
+    start = np.column_stack([coef * width, intercept + coef @ middle]).ravel()
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": n_steps, "maxcor": 10})
-    best = found.x.reshape(n_labels, n_features + 1)
-    return np.ascontiguousarray(best[:, :-1]), np.ascontiguousarray(best[:, -1])
+    w, b = own(found.x)
+    return np.ascontiguousarray(w), np.ascontiguousarray(b)
 
 
 def first_model(
@@ -164,8 +196,8 @@ def expectation_maximisation(
     `reshape` may change the tree and the relaxation of a model, for iteration t; from t = `settled_from` on
     the relaxation stays, and EM that comes to rest before skips to there. `step` says to stop.
     """
+    columns = Columns.of(X)
     history: list[float] = []
-    converged = False
     skipped = 0
     for t in range(max_iter):
         held = infer(model, model.logits(X), Z)
@@ -176,18 +208,19 @@ def expectation_maximisation(
         shaped = model if reshape is None else reshape(model, held, t + skipped)
         moved = shaped.hierarchy is not model.hierarchy
         if still and not moved:
-            converged = True
-            break
+            return EMResult(model, history[-1], tuple(history), True)
         model = shaped
         if moved:
             held = infer(model, model.logits(X), Z)
         rates = model.rates if update_rates is None else update_rates(held.one)
-        coef, intercept = fit_logistic(X, held.both, held.above, model.coef, model.intercept, l2, _INNER)
+        coef, intercept = fit_logistic(
+            columns, held.both, held.above, model.coef, model.intercept, l2, _INNER
+        )
         model = replace(model, coef=coef, intercept=intercept, rates=rates)
         if step():
             break
     last = objective(model, infer(model, model.logits(X), Z), l2)
-    return EMResult(model, last, (*history, last), converged)
+    return EMResult(model, last, (*history, last), False)
 
 
 def rates_from_counts(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], np.ndarray]:
@@ -196,9 +229,10 @@ def rates_from_counts(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], 
 
     def update(one: np.ndarray) -> np.ndarray:
         held = np.maximum(one.sum(axis=0), recorded)
-        rates = 1.0 - (
-            recorded.sum() / max(held.sum(), 1e-12) if shared else recorded / np.maximum(held, 1e-12)
-        )
-        return np.clip(np.broadcast_to(rates, recorded.shape), 0.0, _LARGEST_RATE)
+        of_all = 1.0 - recorded.sum() / max(held.sum(), 1e-12) if recorded.any() else 0.0
+        own = 1.0 - recorded / np.maximum(held, 1e-12)
+        # Of a label that was never recorded nothing is known, not even that it is missing.
+        rates = np.where((recorded > 0) & (not shared), own, of_all)
+        return np.clip(rates, 0.0, _LARGEST_RATE)
 
     return update

@@ -221,10 +221,7 @@ class FastTag(MultilabelClassifier):
         """Return labels enriched by those that go with them: By, of shape (n_samples, n_labels)."""
         check_is_fitted(self, "classes_")
         labels = check_labels(Y, who=type(self).__name__)
-        if labels.n_labels != len(self.classes_):
-            raise ValueError(
-                f"FastTag: Y has {labels.n_labels} labels, but the model was fitted to {len(self.classes_)}."
-            )
+        self._check_columns(Y, labels)
         enriched: np.ndarray = labels.Y @ self.enrichment_.T
         return enriched
 

@@ -112,35 +112,61 @@ def learn_tree(
     An unknown rate starts as the one of a grid whose tree has the largest score. Only edges that gain more
     than 2 log n_labels nats count there, which chance hardly gives any of n_labels² pairs: labels that have
     nothing to do with each other fit as well a rate at which every row holds them all. Without such an edge
-    the rate starts at 0. Then the rate that the tree tells and the tree that the rate tells are found in
-    turn, until the tree stays. At last labels settle among those that include them; see
-    :mod:`likewise.multilabel._chains`.
+    the rate is 0. The rate that these edges tell and the tree that the rate tells are found in turn, until
+    the tree stays. Then labels settle among those that include them, see
+    :mod:`likewise.multilabel._chains`, again in turn with the rate.
     """
     both, n_rows = pair_counts(Z), len(Z)
     allowed = allowed.copy()
     never = 1 + np.flatnonzero(np.diag(both) == 0)
     allowed[1:, never] &= ~allowed[0, never]  # nothing is known of these: to the root, if that is allowed
-    price = 2.0 * np.log(Z.shape[1])
+    price = price_of(Z.shape[1])
 
     def tree_of(at: np.ndarray | float, preference: float = _PREFERENCE) -> LearnedTree:
         eps = relaxations(np.diag(both), n_rows, at, relaxation)
-        return best_tree(inclusion_scores(both, n_rows, at, eps), allowed, preference)
+        return best_tree(inclusion_scores(both, n_rows, at, eps), allowed, preference, margins=False)
 
     def gain(tree: LearnedTree) -> float:
         return float((tree.scores - price)[tree.parents >= 0].sum())
 
     if rate is not None:
         return settle(Z, tree_of(rate), np.broadcast_to(rate, Z.shape[1:]), allowed)
-    found, told = max(((tree_of(at, -price), at) for at in _GRID), key=lambda pair: gain(pair[0]))
+    strong, told = max(((tree_of(at, -price), at) for at in _GRID), key=lambda pair: gain(pair[0]))
     for _ in range(max_rounds):
-        parents = found.parents
-        shared, _, n_cells = anchored_rates(Z, parent_lists_of(parents), order_of(parents))
-        if n_cells:
-            told = shared
-        found = tree_of(told)
-        if np.array_equal(found.parents, parents):
+        parents = strong.parents
+        told = _told(Z, parents, told)
+        strong = tree_of(told, -price)
+        if np.array_equal(strong.parents, parents):
             break
-    return settle(Z, found, np.full(Z.shape[1], told), allowed)
+    found = tree_of(told)
+    for _ in range(max_rounds):
+        parents, at = found.parents, told
+        found = settle(Z, found, np.full(Z.shape[1], at), allowed)
+        told = _told(Z, np.where(telling(found.scores), found.parents, -1), at)
+        if told == at and np.array_equal(found.parents, parents):
+            break
+    return found
+
+
+def price_of(n_labels: int) -> float:
+    """Return what an edge must gain over the root, in nats, for chance hardly to explain it."""
+    return 2.0 * float(np.log(n_labels))
+
+
+def telling(scores: np.ndarray) -> np.ndarray:
+    """Return which edges tell the missing rate: those that the records do not speak against, or none.
+
+    None if chance may explain them all. To take those alone that it cannot explain would bias the rate: among
+    edges with few records these are the ones that happen to have the fewest gaps.
+    """
+    is_strong = scores > price_of(len(scores))
+    return (scores > -1.0) & is_strong.any()
+
+
+def _told(Z: np.ndarray, parents: np.ndarray, otherwise: float) -> float:
+    """Return the missing rate that a tree tells, or another one if it tells none."""
+    shared, _, n_cells = anchored_rates(Z, parent_lists_of(parents), order_of(parents))
+    return shared if n_cells else otherwise
 
 
 def relaxations(counts: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: float) -> np.ndarray:

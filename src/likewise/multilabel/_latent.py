@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, log
 from typing import Any, ClassVar
@@ -35,6 +35,7 @@ from likewise.multilabel._inclusion import (
     learn_tree,
     pair_counts,
     relaxations,
+    telling,
 )
 from likewise.multilabel._labels import LabelColumns, check_labels
 from likewise.multilabel._several import with_further_parents
@@ -97,9 +98,10 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
 
     Parameters
     ----------
-    hierarchy : LabelHierarchy, PartialHierarchy, iterable of (parent, child), or None, default=None
-        The hierarchy if it is known; a label that no edge leads to is on the root. A PartialHierarchy fixes
-        some edges and forbids others. None: all of it is learned.
+    hierarchy : LabelHierarchy, PartialHierarchy, list of (parent, child), or None, default=None
+        The hierarchy if it is known; a label that no edge leads to is on the root, and labels with several
+        parents are taken as they are, whatever `structure`. A PartialHierarchy fixes some edges and forbids
+        others; a label whose parent it fixes gets no further one. None: all of it is learned.
     structure : {"tree", "dag"}, default="tree"
         Whether a label may have several parents, all of which it implies. Inference is then approximate.
     start : {"inclusion", "counts", "chow-liu", "star"} or tuple of these, default="inclusion"
@@ -113,6 +115,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         is best: given good features, the likelihood hardly tells trees apart.
     missing_rate : {"shared", "per-label"}, float or array of shape (n_labels,), default="shared"
         The chance α that a held label is not recorded: found for all labels together or for each, or given.
+        The tree is learned at one rate for all unless rates are given; where those of labels differ by more
+        than some 0.2, it is unreliable.
     rate_from : {"anchors", "em"}, default="anchors"
         How it is found. ``anchors``: a label with a recorded label below it is held for certain; the share of
         these that are not recorded is the rate. ``em``: by eq. 5.7, which errs on the low side, since the
@@ -152,7 +156,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     missing_rates_ : ndarray of shape (n_labels,)
         The same for each label.
     n_anchors_ : int
-        In how many cells a label was held for certain, so that they told the rate.
+        In how many cells a label was held for certain, so that they told the rate; 0 if EM found it or it was
+        given.
     relaxations_ : ndarray of shape (n_labels,)
         ε of each label.
     coef_, intercept_ : ndarray of shape (n_labels, n_features), (n_labels,)
@@ -281,6 +286,10 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             raise ValueError("decode='map' needs a tree, and labels of this hierarchy have several parents.")
         if self.structure == "dag" and self.decode == "map":
             raise ValueError("decode='map' needs structure='tree'; use decode='marginal' with 'dag'.")
+        if self.decode == "map" and isinstance(self.threshold, str):
+            raise ValueError(
+                "decode='map' has no thresholds to set; use threshold=0.5, or decode='marginal'."
+            )
         rng = check_random_state(self.random_state)
         starts = [given] if given is not None else list(self._starts(labels, allowed, rng))
         progress = Progress(self, X, len(starts))
@@ -302,10 +311,10 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         allowed = part.allowed(names) if part.fixed or part.forbidden else _all_edges(len(names))
         if said is None or isinstance(said, PartialHierarchy):
             return None, allowed
-        if not isinstance(said, Iterable | LabelHierarchy):
+        if not isinstance(said, Iterable | LabelHierarchy) or isinstance(said, Iterator):
             raise HierarchyError(
-                f"{type(self).__name__}: hierarchy must be a LabelHierarchy, a PartialHierarchy, pairs "
-                f"(parent, child) or None, got {said!r}."
+                f"{type(self).__name__}: hierarchy must be a LabelHierarchy, a PartialHierarchy, a list of "
+                f"pairs (parent, child) or None, got {said!r}."
             )
         if not isinstance(said, LabelHierarchy):
             # a label of that name is meant, where there is one: a label on the root needs no edge
@@ -352,7 +361,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         given = self._given_rates()
         if given is not None:
             return given, 0
-        shared, own, n_cells = anchored_rates(Z, hierarchy.parent_lists, hierarchy.order)
+        lists = hierarchy.parent_lists
+        if self._learns_hierarchy and hierarchy.scores is not None:  # edges that may be chance tell no rate
+            tells = telling(hierarchy.scores)
+            lists = tuple(ps if tells[c] else () for c, ps in enumerate(lists))
+        shared, own, n_cells = anchored_rates(Z, lists, hierarchy.order)
         if self.rate_from == "em" or not n_cells:
             return np.full(Z.shape[1], _FIRST_RATE), 0
         return (np.full(Z.shape[1], shared) if self.missing_rate == "shared" else own), n_cells
@@ -432,7 +445,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self.missing_rate_ = float(1.0 - ((1.0 - model.rates) * held.one).sum() / max(held.one.sum(), 1e-12))
         if len(set(model.rates)) == 1:
             self.missing_rate_ = float(model.rates[0])
-        self.n_anchors_ = anchored_rates(Z, model.hierarchy.parent_lists, model.hierarchy.order)[2]
+        self.n_anchors_ = self._rates(Z, model.hierarchy)[1]
         self.hierarchy_ = self._described(model, Z, held.one.sum(axis=0))
         self.relaxations_ = np.array(model.relaxations)
         self.coef_, self.intercept_ = model.coef, model.intercept
@@ -568,6 +581,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             With new `thresholds_`.
         """
         X, Z = self._rows_and_labels(X, Y)
+        if self.decode == "map":
+            raise ValueError("decode='map' has no thresholds to set; fit with decode='marginal'.")
         self.thresholds_ = best_thresholds(self._marginals(X), Z, self.missing_rates_)
         return self
 
@@ -576,17 +591,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         X = self._check_X(X, reset=False)
         labels = check_labels(Y, who=type(self).__name__)
         check_consistent_length(X, labels.Y)
-        if labels.n_labels != len(self.classes_):
-            raise ValueError(
-                f"{type(self).__name__}: Y has {labels.n_labels} column(s); fit had {len(self.classes_)} "
-                "labels. Give the same columns, in the same order."
-            )
-        if hasattr(Y, "columns") and labels.names != tuple(self.classes_):
-            wrong = next((a, b) for a, b in zip(labels.names, self.classes_, strict=True) if a != b)
-            raise ValueError(
-                f"{type(self).__name__}: Y has column {wrong[0]!r} where fit had {wrong[1]!r}. Give the same "
-                "columns, in the same order: Y[list(model.classes_)]."
-            )
+        self._check_columns(Y, labels)
         return X, labels.Y
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from likewise.kernels.label_tree import pair_sums, posterior
-from likewise.multilabel._em import Held, Model, fit_logistic
+from likewise.multilabel._em import Columns, Held, Model, fit_logistic
 from likewise.multilabel._trees import LearnedTree, best_tree
 
 _REFIT_STEPS = 15
@@ -68,6 +68,7 @@ def profile_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -
     tree, keep = model.hierarchy, 1.0 - model.rates
     one, both = np.empty_like(logits), np.empty_like(logits)
     scores, counts = np.empty((2, k, k))
+    columns = Columns.of(X)
     for c in range(k):
         if_c = Z.copy()
         if_c[:, c] = 1
@@ -76,7 +77,7 @@ def profile_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -
         above = np.column_stack([np.ones(n), held.one])
         counts[:, c] = together[:, 1:].sum(axis=0)
         start = np.tile(model.coef[c], (k + 1, 1)), np.full(k + 1, model.intercept[c])
-        coef, intercept = fit_logistic(X, together, above, *start, l2, _REFIT_STEPS)
+        coef, intercept = fit_logistic(columns, together, above, *start, l2, _REFIT_STEPS)
         refitted = X @ coef.T + intercept
         value = (together * refitted + above * log_expit(-refitted)).sum(axis=0)
         value -= 0.5 * l2 * (coef**2).sum(axis=1)

@@ -28,8 +28,10 @@ class LearnedTree:
     margins: np.ndarray
 
 
-def best_tree(scores: np.ndarray, allowed: np.ndarray, preference: float = 0.0) -> LearnedTree:
-    """Return the tree of the largest sum of scores.
+def best_tree(
+    scores: np.ndarray, allowed: np.ndarray, preference: float = 0.0, *, margins: bool = True
+) -> LearnedTree:
+    """Return the tree of the largest sum of scores, in O(n_labels²), and its margins, in O(n_labels³).
 
     `scores` of shape (n_labels, n_labels) count from the root, whose edges have 0 less `preference`.
     `allowed` is of shape (n_labels + 1, n_labels + 1), node 0 the root.
@@ -45,7 +47,8 @@ def best_tree(scores: np.ndarray, allowed: np.ndarray, preference: float = 0.0) 
         )
     own = np.arange(1, len(parents))
     gains = np.where(parents[1:] > 0, weights[parents[1:], own], 0.0)
-    return LearnedTree(parents[1:] - 1, gains, edge_margins(weights, parents)[1:])
+    leads = edge_margins(weights, parents)[1:] if margins else np.full(len(own), np.nan)
+    return LearnedTree(parents[1:] - 1, gains, leads)
 
 
 def parent_lists_of(parents: np.ndarray) -> tuple[tuple[int, ...], ...]:
