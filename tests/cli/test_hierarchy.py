@@ -361,7 +361,7 @@ def test_ids_that_no_item_has_are_named(run, items):
 def test_without_shared_ids_rows_are_numbers(run, items):
     text = (items / "tags.csv").read_text().replace("id,label", "item,label")
     (items / "tags.csv").write_text(text)
-    assert "name it with --id" in refused(run)
+    assert "pass --id" in refused(run)
     assert "6 labels" in run(*BASE, "--id", "id").stdout
     (items / "tags.csv").write_text(text.replace("\ni", "\n"))
     assert "rows are numbered from 0" in run(*BASE).stdout

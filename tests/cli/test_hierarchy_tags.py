@@ -174,7 +174,7 @@ def test_the_shared_column_must_tell_rows_apart():
     assert shared_id(raw_of("x,key\n1,r1\n2,r2\n"), tags) == "key"
     assert shared_id(raw_of("x,key\n1,r1\n2,r1\n"), tags) is None
     assert shared_id(raw_of("x,key\n1,r1\n2,\n"), tags) is None
-    assert shared_id(raw_of("x,y\n1,r1\n"), tags) is None
+    assert shared_id(raw_of("x,y\n1,r2\n"), tags) is None
 
 
 def test_a_label_table_is_read_as_a_table():
@@ -224,3 +224,16 @@ def test_few_components_of_many_words_do_not_depend_on_chance():
 def test_text_that_is_the_same_everywhere_is_no_error():
     found = items_of(raw_of("id,text\nr1,same\nr2,same\n"), Wanted.of(None, id="id", text=("text",)), seed=0)
     assert np.isfinite(found.X).all()
+
+
+def test_ids_under_another_name_are_not_taken_for_row_numbers():
+    data, tags = raw_of("id,x\n2,5\n0,6\n1,7\n"), raw_of("item,label\n0,cat\n2,pet\n")
+    with pytest.raises(FileFormatError, match="If these are the ids, pass --id id"):
+        shared_id(data, tags)
+    assert shared_id(data, tags, ["id"]) is None
+    assert shared_id(data, raw_of("cat,pet\n1,0\n0,1\n1,1\n")) is None  # labels, no ids
+
+
+def test_a_separator_that_was_not_meant_is_told():
+    tags = tags_of("id,tags\nr1,cat;pet\nr2,pet\nr3,cat\n", separator="|")
+    assert any("hold ';'" in note for note in tags.notes)

@@ -192,7 +192,7 @@ def test_with_nothing_to_choose_by_the_middle_is_taken(n_layers):
 
 def test_labels_to_enrich_must_be_those_of_the_fit():
     X, Y = problem(0)
-    with pytest.raises(ValueError, match="Y has 2 column.s.; fit had 3 labels"):
+    with pytest.raises(ValueError, match=r"Y has 2 column.s.; fit had 3 labels"):
         FastTag(0.3, 0.1).fit(X, Y).enrich(Y[:, :2])
 
 

@@ -21,7 +21,7 @@ LAYOUTS = (
 )
 _SHOWN = 5  # so many ids are told of at once
 _HELD, _NOT = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}
-_OTHER_SEPARATORS = ("|", ",", "/")
+_OTHER_SEPARATORS = (";", "|", ",", "/")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,16 +103,35 @@ def tags_of_columns(raw: Raw, names: tuple[str, ...]) -> Tags:
 # ---------------------------------------------------------------------- from a table of its own
 
 
-def shared_id(data: Raw, tags: Raw) -> str | None:
-    """Return the first column of the tags if DATA has it too and its cells tell the rows apart."""
+def shared_id(data: Raw, tags: Raw, dropped: Iterable[str] = ()) -> str | None:
+    """Return the first column of the tags if DATA has it too and its cells tell the rows apart.
+
+    `dropped` are columns of DATA that are left out, and hold no ids.
+    """
     name = tags.names[0]
     if name not in data.names:
+        _check_not_elsewhere(data, tags, set(dropped))
         return None
     try:
         ids_of(data, name)
     except FileFormatError:
         return None
     return name
+
+
+def _check_not_elsewhere(data: Raw, tags: Raw, dropped: set[str]) -> None:
+    """Refuse to number rows if a column of DATA, under another name, holds the ids that the tags name."""
+    named = set(map(str, tags.columns[0]))
+    if named <= _HELD | _NOT:
+        return  # a label of its own, not ids
+    for name, column in zip(data.names, data.columns, strict=True):
+        cells = list(map(str, column))
+        if name not in dropped and len(set(cells)) == len(cells) and named <= set(cells):
+            raise FileFormatError(
+                f"{tags.path} names rows in the column {tags.names[0]!r}, and {data.path} has all of these "
+                f"in {name!r}. If these are the ids, pass --id {name}; if the tags mean row numbers, pass "
+                f"--drop {name}."
+            )
 
 
 def tags_of_table(raw: Raw, ids: RowIds, *, id_column: str | None, separator: str, data: str) -> Tags:
@@ -208,10 +227,10 @@ def _listed(
 
 
 def _other_separator(cells: list[str], separator: str) -> list[str]:
-    """Say so if most cells look like lists that something else cuts."""
+    """Say so if many cells look like lists that something else cuts."""
     for other in _OTHER_SEPARATORS:
         count = sum(other in cell for cell in cells)
-        if other != separator and 2 * count > len(cells):
+        if other != separator and (2 if other in ",/" else 5) * count > len(cells):
             return [
                 f"{count} of {len(cells)} tags hold {other!r}. If that stands between labels, pass "
                 f"--separator '{other}'."

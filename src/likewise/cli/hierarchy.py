@@ -214,7 +214,7 @@ def command(
         raw = read_raw(data, header=not no_header, encoding=encoding)
         table = None if labels is None else _read_labels(labels, labels_encoding)
         if id_column is None and table is not None:
-            id_column = _shared(raw, table)
+            id_column = _shared(raw, table, drop or ())
         wanted = Wanted.of(
             features,
             id=id_column,
@@ -229,6 +229,8 @@ def command(
         true, told = (None, []) if truth is None else read_tree(truth, tags, "--truth")
         known, more = read_known(fixed, forbidden, tags, labels_encoding)
         tree, yet = (None, []) if given is None else read_tree(given, tags, "--hierarchy")
+        if tree is not None and not tree.is_tree:
+            _check_not_newick(out)
         step("learning")
         X = standardized(items.X) if standardize else items.X
         options = {"structure": structure, "missing_rate": missing_rate, "random_state": seed}
@@ -269,6 +271,11 @@ def command(
 # ---------------------------------------------------------------------- reading
 
 
+def _check_not_newick(out: str | None) -> None:
+    if out is not None and Path(out).suffix.lower() in (".nwk", ".newick"):
+        raise click.UsageError("a Newick file holds a tree, not a dag; end the name of --out with .json.")
+
+
 def _check_files(
     data: str,
     read: list[str],
@@ -285,10 +292,9 @@ def _check_files(
     check_distinct({"--out": out, **drawn, "--suggest": suggest}, [data, *read])
     if out is not None:
         check_output(out, TREES, "--out")
-        suffix = Path(out).suffix.lower()
-        if suffix in (".nwk", ".newick") and structure == "dag":
-            raise click.UsageError("a Newick file holds a tree, not a dag; end the name of --out with .json.")
-        if suffix == ".graphml":
+        if structure == "dag":
+            _check_not_newick(out)
+        if Path(out).suffix.lower() == ".graphml":
             require("networkx", extra="graphs")
     endings = {"--plot": (*PICTURES, PAGE), "--html": (PAGE,), "--missing-plot": PICTURES}
     for option, path in drawn.items():
@@ -312,10 +318,10 @@ def _read_labels(path: str, encoding: str) -> Any:
         raise FileFormatError(str(error).replace("--encoding", "--labels-encoding")) from error
 
 
-def _shared(raw: Any, table: Any) -> str | None:
+def _shared(raw: Any, table: Any, dropped: tuple[str, ...]) -> str | None:
     from likewise.cli._labels import shared_id
 
-    return shared_id(raw, table)
+    return shared_id(raw, table, dropped)
 
 
 def _tags(
