@@ -1,9 +1,9 @@
 """Speed of learning with a hierarchy of labels: the best tree, exact inference on it, full fits and growth.
 
-`python benchmarks/multilabel.py` (`--only tree`, `inference`, `fits` or `growth` for a part, `--quick` without
-networkx at 300 labels and with fewer repeats). CPU seconds on one thread, the best of a few. The peer of the
-tree is networkx, in the same run and on the same weights, stopped after 120 seconds by the clock; the floor of
-inference is one `expit` of all logits, that of fits BinaryRelevance: a logistic regression a label.
+`python benchmarks/multilabel.py` (`--only tree`, `inference`, `fits` or `growth` for a part, `--quick`
+without networkx at 300 labels and with fewer repeats). CPU seconds on one thread, the best of a few. The peer
+of the tree is networkx, in the same run and on the same weights, stopped after 120 seconds by the clock; the
+floor of inference is one `expit` of all logits, that of fits BinaryRelevance: a logistic regression a label.
 """
 
 import argparse
@@ -173,7 +173,8 @@ def fits(quick):
         rows.append(
             {
                 "rows": n, "features": n_features, "labels": n_labels, "s": seconds,
-                "iterations": model.n_iter_, "binary_relevance_s": floor, "rf": robinson_foulds(truth, model.hierarchy_),
+                "iterations": model.n_iter_, "binary_relevance_s": floor,
+                "rf": robinson_foulds(truth, model.hierarchy_),
                 "missing_rate": model.missing_rate_,
             }
         )  # fmt: skip
