@@ -143,8 +143,7 @@ def test_every_set_was_measured(run):
     for name in run.ex.SETS:
         curves = measured("spectral", name)
         assert {"random", "ffqs", "local"} <= set(curves)
-        least = 5 if name == "mfeat" else 10
-        assert all(len(curve["runs"]) >= least for curve in curves.values()), name
+        assert all(len(curve["runs"]) >= 10 for curve in curves.values()), name
     for figure in ("figure2", "figure3", "figure4", "dense"):
         assert (FOLDER / "figures" / f"{figure}.png").exists()
 

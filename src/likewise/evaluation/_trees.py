@@ -17,8 +17,8 @@ def robinson_foulds(
 ) -> int:
     """Return the Robinson-Foulds distance: the number of edges that only one of two hierarchies has.
 
-    With Σ(T) the set of edges of T, it is |Σ(T) - Σ(T')| + |Σ(T') - Σ(T)|. A label that was moved from one
-    label to another costs 2. One that was moved to the root costs 1 without, and 2 with root edges.
+    With Σ(T) the set of edges of T, it is ``|Σ(T) - Σ(T')| + |Σ(T') - Σ(T)|``. A label that was moved from
+    one label to another costs 2. One that was moved to the root costs 1 without, and 2 with root edges.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def ancestor_f1(true: LabelHierarchy, found: LabelHierarchy) -> float:
     """Return the F1 score over the pairs of labels of which one is above the other, at any distance.
 
     With A(T) the pairs (ancestor, descendant) of T, the root left out, it is
-    2 |A(T) ∩ A(T')| / (|A(T)| + |A(T')|). Unlike the Robinson-Foulds distance it forgives a label that was
-    put under its grandparent, and it minds more when a large branch is in the wrong place.
+    ``2 |A(T) ∩ A(T')| / (|A(T)| + |A(T')|)``. Unlike the Robinson-Foulds distance it forgives a label that
+    was put under its grandparent, and it minds more when a large branch is in the wrong place.
 
     Parameters
     ----------
