@@ -493,3 +493,10 @@ def test_a_folder_that_cannot_be_written(run, files):
         assert "permission denied" in run(*ASK, input="y\n", code=1).stderr
     finally:
         files.chmod(0o700)
+
+
+def test_hints_that_are_there_are_not_replaced_by_a_new_interview(run, files):
+    (files / "h.csv").write_text("a,b,link\nann,bob,must\n")
+    refused = run(*ASK, "--hints", "h.csv", input="y\n", code=2)
+    assert "h.csv exists, and the answers of a new interview would replace it" in refused.stderr
+    assert (files / "h.csv").read_text() == "a,b,link\nann,bob,must\n"

@@ -445,7 +445,7 @@ def test_a_rate_that_nothing_tells_is_called_a_guess(run, items):
     (items / "tags.csv").write_text("id,label\n" + "".join(f"i{i},owl\n" for i in range(0, N, 3)))
     shown = run(*BASE).stdout
     assert f"{N} rows, 1 label, " in shown
-    assert "a guess, since no recorded label lies under another" in shown
+    assert "a guess, since no label is under another so surely" in shown
     assert "a guess" not in run(*BASE, "--missing-rate", 0.1).stdout
 
 

@@ -53,7 +53,13 @@ class Files:
             if file is not None:
                 check_output(file, endings, option)
                 check_writer(file)
-        return cls(data, path, hints, labels, resumed=Path(path).exists())
+        resumed = Path(path).exists()
+        if hints is not None and not resumed and Path(hints).exists():
+            raise click.UsageError(
+                f"{hints} exists, and the answers of a new interview would replace it. Give --hints another "
+                f"name; to begin with what {hints} says, add --known {hints}."
+            )
+        return cls(data, path, hints, labels, resumed=resumed)
 
     def save_interview(self, interview: Interview) -> None:
         """Keep what was told, unless nothing was since."""

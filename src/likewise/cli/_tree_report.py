@@ -101,7 +101,9 @@ class TreeReport:
         each = (
             f", from {min(rates):.2f} to {max(rates):.2f} by label" if max(rates) - min(rates) > 1e-9 else ""
         )
-        guess = "" if self.model.n_anchors_ else "; a guess, since no recorded label lies under another"
+        guess = "; a guess, since no label is under another so surely that it tells"
+        if self.model.n_anchors_:
+            guess = ""
         return f"missing rate about {rate:.2f}{each}: so large a share of held labels was not recorded{guess}"
 
     # ------------------------------------------------------------------ as a document

@@ -18,7 +18,8 @@ from scipy.special import xlogy
 from likewise.multilabel._chains import held_for_certain, settle
 from likewise.multilabel._trees import LearnedTree, best_tree, order_of, parent_lists_of
 
-_GRID = np.arange(0.0, 0.9, 0.05)
+_LEAST_RATE = 0.05  # at which trees are looked for: at 0 one record that is missing would forbid an edge
+_GRID = np.arange(_LEAST_RATE, 0.9, 0.05)
 _LARGEST_RATE = 0.95
 _PRIOR_ROWS = 20.0  # how many rows the shared rate counts for in the rate of one label
 _PREFERENCE = 2.0  # in nats: a label that may as well include another is its parent rather than the root is
@@ -166,7 +167,7 @@ def telling(scores: np.ndarray) -> np.ndarray:
 def _told(Z: np.ndarray, parents: np.ndarray, otherwise: float) -> float:
     """Return the missing rate that a tree tells, or another one if it tells none."""
     shared, _, n_cells = anchored_rates(Z, parent_lists_of(parents), order_of(parents))
-    return shared if n_cells else otherwise
+    return max(shared, _LEAST_RATE) if n_cells else otherwise
 
 
 def relaxations(counts: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: float) -> np.ndarray:
