@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -64,6 +64,14 @@ def choice(*options: Any) -> Rule:
 def either(*rules: Rule) -> Rule:
     """What any of the rules allows."""
     return Rule(" or ".join(rule.wanted for rule in rules), lambda v: any(rule.holds(v) for rule in rules))
+
+
+def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
+    """Refuse a parameter of an estimator that breaks its rule."""
+    for name, rule in rules.items():
+        value = getattr(estimator, name)
+        if not rule.holds(value):
+            raise ValueError(f"{type(estimator).__name__}: {name} must be {rule.wanted}, got {value!r}.")
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
@@ -131,10 +139,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     def _check_parameters(self) -> None:
-        for name, rule in self._rules.items():
-            value = getattr(self, name)
-            if not rule.holds(value):
-                raise ValueError(f"{type(self).__name__}: {name} must be {rule.wanted}, got {value!r}.")
+        check_parameters(self, self._rules)
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Check the rows: dense, finite, two axes; float32 stays float32 and all else becomes float64."""

@@ -164,7 +164,7 @@ def test_trees_get_no_further_parents():
         data = make_label_tree(2000, 8, missing_rate=0.2, random_state=seed)
         tree = LabelHierarchy.from_parents(data.parents)
         known = LabelHierarchy(tree.names, tree.edges, margins=np.full(8, np.inf))
-        rate, _, _ = anchored_rates(data.Z, tree.parent_lists, tree.order)
+        rate, _, _ = anchored_rates(data.Z, tree)
         found = with_further_parents(known, pair_counts(data.Z), 2000, np.full(8, rate), _all_edges(8))
         spared += found.edges == tree.edges
     assert spared >= 9

@@ -17,7 +17,7 @@ from likewise.multilabel._inclusion import (
 )
 from likewise.multilabel._latent import _all_edges
 from likewise.multilabel._starts import by_counts, chow_liu, star
-from likewise.multilabel._trees import ancestors_of, best_tree, order_of, parent_lists_of
+from likewise.multilabel._trees import best_tree
 from reference import label_tree as tree_twin
 from reference import multilabel as twin
 
@@ -168,7 +168,7 @@ def test_rates_by_hand():
     # a > b > c, and d apart. Rows: c alone; a, b and c; b alone; a alone; d alone.
     Z = np.array([[0, 0, 1, 0], [1, 1, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
     tree = LabelHierarchy.from_parents([-1, 0, 1, -1])
-    shared, own, n_cells = anchored_rates(Z, tree.parent_lists, tree.order)
+    shared, own, n_cells = anchored_rates(Z, tree)
     # a is certain in the first three rows and recorded in one; b in the first two, and recorded in one.
     assert n_cells == 5
     assert shared == pytest.approx(3 / 5)
@@ -177,7 +177,7 @@ def test_rates_by_hand():
 
 def test_without_a_label_below_another_there_is_no_rate():
     star_of = LabelHierarchy(["a", "b"])
-    shared, own, n_cells = anchored_rates(np.eye(2), star_of.parent_lists, star_of.order)
+    shared, own, n_cells = anchored_rates(np.eye(2), star_of)
     assert n_cells == 0
     assert np.isnan(shared)
     assert np.isnan(own).all()
@@ -195,7 +195,7 @@ def test_rates_are_those_of_rows_looked_at_one_by_one(seed, k, graph):
     else:
         tree = LabelHierarchy.from_parents(drawn_parents(rng, k))
     certain, found = twin.anchors(Z, tree.parent_lists)
-    shared, own, n_cells = anchored_rates(Z, tree.parent_lists, tree.order)
+    shared, own, n_cells = anchored_rates(Z, tree)
     assert n_cells == certain.sum()
     if n_cells:
         wanted = min(1 - found.sum() / certain.sum(), 0.95)
@@ -203,20 +203,6 @@ def test_rates_are_those_of_rows_looked_at_one_by_one(seed, k, graph):
         np.testing.assert_allclose(
             own, np.minimum(1 - (found + 20 * (1 - wanted)) / (certain + 20), 0.95), atol=1e-12
         )
-
-
-@given(seed=seeds, k=st.integers(1, 8))
-def test_lists_and_orders_of_a_tree(seed, k):
-    parents = drawn_parents(np.random.default_rng(seed), k)
-    tree = LabelHierarchy.from_parents(parents)
-    assert parent_lists_of(parents) == tree.parent_lists
-    place = {c: t for t, c in enumerate(order_of(parents))}
-    assert sorted(place) == list(range(k))
-    assert all(place[p] < place[c] for c, p in enumerate(parents) if p >= 0)
-    np.testing.assert_array_equal(ancestors_of(parents), tree.ancestor_matrix())
-
-
-# ---------------------------------------------------------------------- learning
 
 
 @pytest.mark.parametrize("missing_rate", [0.1, 0.2, 0.3])

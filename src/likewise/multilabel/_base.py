@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from likewise.base import Rule, either, real
+from likewise.base import Rule, check_parameters, either, real
 from likewise.multilabel._labels import LabelColumns, check_labels
 
 
@@ -78,7 +78,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_fit(self, X: Any, Y: Any) -> tuple[Any, LabelColumns]:
         """Check everything that `fit` was given, in the order in which people can mend it."""
-        self._check_parameters()
+        check_parameters(self, {"threshold": IS_THRESHOLD} | self._rules)
         X = self._check_X(X, reset=True)
         labels = check_labels(Y, who=type(self).__name__)
         check_consistent_length(X, labels.Y)
@@ -86,12 +86,6 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.threshold, str):  # a way to find it, which the rules have checked
             self._per_label("threshold", self.threshold)
         return X, labels
-
-    def _check_parameters(self) -> None:
-        for name, rule in ({"threshold": IS_THRESHOLD} | self._rules).items():
-            value = getattr(self, name)
-            if not rule.holds(value):
-                raise ValueError(f"{type(self).__name__}: {name} must be {rule.wanted}, got {value!r}.")
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Check the rows: finite, two axes, dense or CSR; all becomes float64."""

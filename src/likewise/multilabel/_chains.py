@@ -12,32 +12,31 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import xlogy
 
-from likewise.multilabel._trees import LearnedTree, ancestors_of, order_of, parent_lists_of
+from likewise.hierarchy import LabelHierarchy
+from likewise.multilabel._trees import LearnedTree
 
 _PREFERENCE = 1.0  # in nats, for each step down: of parents that fit alike the most specific is taken
 
 
-def held_for_certain(
-    Z: np.ndarray, parent_lists: tuple[tuple[int, ...], ...], order: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def held_for_certain(Z: np.ndarray, tree: LabelHierarchy) -> tuple[np.ndarray, np.ndarray]:
     """Return where some label below each label was recorded, and where it or one below it was."""
     below, known = np.zeros(Z.shape, dtype=bool), Z.astype(bool)
-    for c in reversed(order):
+    for c in reversed(tree.order):
         known[:, c] |= below[:, c]
-        for p in parent_lists[c]:
+        for p in tree.parent_lists[c]:
             below[:, p] |= known[:, c]
     return below, known
 
 
-def chain_evidence(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray) -> np.ndarray:
+def chain_evidence(Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray) -> np.ndarray:
     """Return by how many nats label c is better off under p than on the root, at ``[c, p]``.
 
     The tree above p is taken as it is. Costs O(n n_labels²) once.
     """
     n, k = Z.shape
-    order = order_of(parents)
+    parents = tree.parents
     keep = 1.0 - rates
-    _, known = held_for_certain(Z, parent_lists_of(parents), order)
+    _, known = held_for_certain(Z, tree)
     dtype = np.float32 if n < 2**24 else np.float64
     certain = known.sum(axis=0)[:, None].astype(np.float64)
     found = (known.astype(dtype).T @ Z.astype(dtype)).astype(np.float64)
@@ -46,7 +45,7 @@ def chain_evidence(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray) -> np.
     elsewhere = np.clip(share / above, 1e-9, 1.0 - 1e-6)
     evidence = _log_likelihood(found, certain, keep) - _log_likelihood(found, certain, keep * elsewhere)
     total = np.zeros((k, k))
-    for p in order:
+    for p in tree.order:
         total[:, p] = evidence[:, p] + (total[:, parents[p]] if parents[p] >= 0 else 0.0)
     return total
 
@@ -67,7 +66,8 @@ def settle(Z: np.ndarray, tree: LearnedTree, rates: np.ndarray, allowed: np.ndar
     own = np.arange(len(parents))
     seen: set[bytes] = set()
     for _ in range(10 * len(parents)):
-        worth = _preferred(_worth(Z, parents, rates, allowed), parents)
+        now = LabelHierarchy.from_parents(parents)
+        worth = _preferred(_worth(Z, now, rates, allowed), now)
         best = worth.argmax(axis=1)
         gain = worth[own, best] - worth[own, parents]
         c = int(np.argmax(gain))
@@ -75,24 +75,24 @@ def settle(Z: np.ndarray, tree: LearnedTree, rates: np.ndarray, allowed: np.ndar
             break
         seen.add(parents.tobytes())
         parents[c] = best[c] if best[c] < len(parents) else -1
-    worth = _worth(Z, parents, rates, allowed)
+    worth = _worth(Z, LabelHierarchy.from_parents(parents), rates, allowed)
     scores = np.where(parents < 0, 0.0, worth[own, parents])
     worth[own, parents] = -np.inf
     return LearnedTree(parents, scores, np.maximum(scores - worth.max(axis=1), 0.0))
 
 
-def _worth(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def _worth(Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Return what each parent is worth to each label, ``[c, p]``, the root last; -inf where it cannot be."""
-    k = len(parents)
+    k = tree.n_labels
     worth = np.zeros((k, k + 1))
-    worth[:, :k] = chain_evidence(Z, parents, rates)
-    worth[:, :k][ancestors_of(parents) | np.eye(k, dtype=bool)] = -np.inf
+    worth[:, :k] = chain_evidence(Z, tree, rates)
+    worth[:, :k][tree.ancestor_matrix() | np.eye(k, dtype=bool)] = -np.inf
     possible = np.column_stack([allowed[1:, 1:].T, allowed[0, 1:]])
     worth[~possible] = -np.inf
     return worth
 
 
-def _preferred(worth: np.ndarray, parents: np.ndarray) -> np.ndarray:
+def _preferred(worth: np.ndarray, tree: LabelHierarchy) -> np.ndarray:
     """Return worth with the preference for specific parents, where records do not speak against them."""
-    steps = np.append(ancestors_of(parents).sum(axis=0) + 1, 0)
+    steps = np.append(tree.depths + 1, 0)
     return np.where(worth < -_PREFERENCE, worth, worth + _PREFERENCE * steps)

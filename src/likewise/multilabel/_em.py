@@ -19,9 +19,9 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from likewise.hierarchy import LabelHierarchy
 from likewise.kernels.label_tree import posterior
 from likewise.multilabel._graph_inference import graph_posterior
+from likewise.multilabel._inclusion import LARGEST_RATE
 
 _INTERCEPT_L2 = 1e-6  # so that a label that is always or never held has a finite intercept
-_LARGEST_RATE = 0.95
 _INNER = 8  # steps of L-BFGS in an M-step: more are lost, since the next E-step moves the aim
 
 
@@ -233,6 +233,6 @@ def rates_from_counts(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], 
         own = 1.0 - recorded / np.maximum(held, 1e-12)
         # Of a label that was never recorded nothing is known, not even that it is missing.
         rates = np.where((recorded > 0) & (not shared), own, of_all)
-        return np.clip(rates, 0.0, _LARGEST_RATE)
+        return np.clip(rates, 0.0, LARGEST_RATE)
 
     return update

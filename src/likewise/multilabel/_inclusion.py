@@ -15,12 +15,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import xlogy
 
+from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._chains import held_for_certain, settle
-from likewise.multilabel._trees import LearnedTree, best_tree, order_of, parent_lists_of
+from likewise.multilabel._trees import LearnedTree, best_tree
 
 _LEAST_RATE = 0.05  # at which trees are looked for: at 0 one record that is missing would forbid an edge
 _GRID = np.arange(_LEAST_RATE, 0.9, 0.05)
-_LARGEST_RATE = 0.95
+LARGEST_RATE = 0.95
 _PRIOR_ROWS = 20.0  # how many rows the shared rate counts for in the rate of one label
 _PREFERENCE = 2.0  # in nats: a label that may as well include another is its parent rather than the root is
 _TINY = 1e-12
@@ -81,9 +82,7 @@ def inclusion_scores(
     )
 
 
-def anchored_rates(
-    Z: np.ndarray, parent_lists: tuple[tuple[int, ...], ...], order: np.ndarray
-) -> tuple[float, np.ndarray, int]:
+def anchored_rates(Z: np.ndarray, tree: LabelHierarchy) -> tuple[float, np.ndarray, int]:
     """Return the missing rate, that of each label, and how many cells tell it.
 
     A label is held for certain in a row where some label below it was recorded; the share of those in which
@@ -92,13 +91,13 @@ def anchored_rates(
     Without any such cell the rate is NaN.
     """
     n_labels = Z.shape[1]
-    below, _ = held_for_certain(Z, parent_lists, order)
+    below, _ = held_for_certain(Z, tree)
     certain, found = below.sum(axis=0), (below & Z.astype(bool)).sum(axis=0)
     if not certain.sum():
         return np.nan, np.full(n_labels, np.nan), 0
-    shared = min(1.0 - found.sum() / certain.sum(), _LARGEST_RATE)
+    shared = min(1.0 - found.sum() / certain.sum(), LARGEST_RATE)
     own = 1.0 - (found + _PRIOR_ROWS * (1.0 - shared)) / (certain + _PRIOR_ROWS)
-    return shared, np.minimum(own, _LARGEST_RATE), int(certain.sum())
+    return shared, np.minimum(own, LARGEST_RATE), int(certain.sum())
 
 
 def learn_tree(
@@ -166,7 +165,7 @@ def telling(scores: np.ndarray) -> np.ndarray:
 
 def _told(Z: np.ndarray, parents: np.ndarray, otherwise: float) -> float:
     """Return the missing rate that a tree tells, or another one if it tells none."""
-    shared, _, n_cells = anchored_rates(Z, parent_lists_of(parents), order_of(parents))
+    shared, _, n_cells = anchored_rates(Z, LabelHierarchy.from_parents(parents))
     return max(shared, _LEAST_RATE) if n_cells else otherwise
 
 

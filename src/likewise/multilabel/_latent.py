@@ -361,11 +361,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         given = self._given_rates()
         if given is not None:
             return given, 0
-        lists = hierarchy.parent_lists
         if self._learns_hierarchy and hierarchy.scores is not None:  # edges that may be chance tell no rate
-            tells = telling(hierarchy.scores)
-            lists = tuple(ps if tells[c] else () for c, ps in enumerate(lists))
-        shared, own, n_cells = anchored_rates(Z, lists, hierarchy.order)
+            told = set(np.array(hierarchy.names, dtype=object)[telling(hierarchy.scores)])
+            edges = [edge for edge in hierarchy.edges if edge[1] in told]
+            hierarchy = LabelHierarchy(hierarchy.names, edges)
+        shared, own, n_cells = anchored_rates(Z, hierarchy)
         if self.rate_from == "em" or not n_cells:
             return np.full(Z.shape[1], _FIRST_RATE), 0
         return (np.full(Z.shape[1], shared) if self.missing_rate == "shared" else own), n_cells
@@ -463,7 +463,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         """Return the hierarchy with scores by the data, also where it was given, and label counts."""
         tree = model.hierarchy
         if tree.is_tree:
-            gains = chain_evidence(Z, tree.parents, model.rates).T
+            gains = chain_evidence(Z, tree, model.rates).T
         else:
             gains = inclusion_scores(pair_counts(Z), len(Z), model.rates, model.relaxations)
         scores = np.array(

@@ -49,24 +49,3 @@ def best_tree(
     gains = np.where(parents[1:] > 0, weights[parents[1:], own], 0.0)
     leads = edge_margins(weights, parents)[1:] if margins else np.full(len(own), np.nan)
     return LearnedTree(parents[1:] - 1, gains, leads)
-
-
-def parent_lists_of(parents: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    """Return the parents of each label as lists, for a tree."""
-    return tuple(() if p < 0 else (int(p),) for p in parents)
-
-
-def order_of(parents: np.ndarray) -> np.ndarray:
-    """Return the labels of a tree with parents before their children."""
-    return np.argsort(ancestors_of(parents).sum(axis=0), kind="stable")
-
-
-def ancestors_of(parents: np.ndarray) -> np.ndarray:
-    """Return whether a is an ancestor of d in a tree, at ``[a, d]``."""
-    above = np.zeros((len(parents), len(parents)), dtype=bool)
-    now = parents.copy()
-    while (now >= 0).any():
-        inner = np.flatnonzero(now >= 0)
-        above[now[inner], inner] = True
-        now[inner] = parents[now[inner]]
-    return above

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import LinearOperator, cg
 
 from likewise.spectral._affinity import Graph
 
@@ -106,30 +107,18 @@ class Smoother:
         return self._gradients(right * self._root, None) * self._root
 
     def _gradients(self, right: np.ndarray, free: np.ndarray | None) -> np.ndarray:
-        """Solve (I - (1-gamma) N) x = right by conjugate gradients; where `free` is 0, x stays 0.
-
-        The loop is our own: with a graph of a few hundred rows SciPy's takes half as long again.
-        """
-        residual = right[self._order]
-        x, step, scaled = np.zeros_like(residual), residual.copy(), np.empty_like(residual)
+        """Solve (I - (1-gamma) N) x = right by conjugate gradients; where `free` is 0, x stays 0."""
         free = None if free is None else free[self._order]
-        size = float(residual @ residual)
-        small = size * _TOL**2
-        for _ in range(_STEPS):
-            if size <= small:
-                break
-            moved = self._normal @ step
-            moved *= self.gamma - 1.0
-            moved += step
-            if free is not None:
-                moved *= free
-            length = size / float(step @ moved)
-            x += np.multiply(step, length, out=scaled)
-            residual -= np.multiply(moved, length, out=scaled)
-            before, size = size, float(residual @ residual)
-            step *= size / before
-            step += residual
-        return np.asarray(x[self._place])
+
+        def moved(x: np.ndarray) -> np.ndarray:
+            change = self._normal @ x
+            change *= self.gamma - 1.0
+            change += x
+            return change if free is None else change * free
+
+        operator = LinearOperator(self._normal.shape, matvec=moved, dtype=np.float64)
+        found = cg(operator, right[self._order], rtol=_TOL, atol=0.0, maxiter=_STEPS)[0]
+        return np.asarray(found[self._place])
 
 
 def _walking_order(graph: csr_array) -> np.ndarray:
