@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
-from likewise.multilabel._latent import _all_edges
+from likewise.multilabel._known import all_edges
 from likewise.multilabel._trees import LearnedTree
 from reference import multilabel as twin
 
@@ -55,7 +55,7 @@ def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
 def test_labels_settle_on_a_tree_that_is_allowed(seed, k):
     rng = np.random.default_rng(seed)
     parents, Z = drawn(rng, k)
-    allowed = _all_edges(k) & (rng.random((k + 1, k + 1)) < 0.7)
+    allowed = all_edges(k) & (rng.random((k + 1, k + 1)) < 0.7)
     allowed[parents + 1, np.arange(k) + 1] = True
     start = LearnedTree(parents.copy(), np.zeros(k), np.zeros(k))
     found = settle(Z, start, rng.uniform(0.0, 0.6, k), allowed)
@@ -78,6 +78,6 @@ def test_a_label_moves_from_its_grandparent_to_its_parent(seed):
     Z = (np.column_stack([a, b, c]) & (rng.random((2000, 3)) >= 0.3)).astype(np.uint8)
     for parents in ([-1, 0, 0], [-1, 0, -1], [-1, -1, -1], [-1, 0, 1]):
         start = LearnedTree(np.array(parents), np.zeros(3), np.zeros(3))
-        found = settle(Z, start, np.full(3, 0.3), _all_edges(3))
+        found = settle(Z, start, np.full(3, 0.3), all_edges(3))
         assert found.parents.tolist() == [-1, 0, 1]
         assert found.margins.min() > 5

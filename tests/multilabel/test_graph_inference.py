@@ -10,7 +10,7 @@ from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._graph_inference import graph_posterior
 from likewise.multilabel._inclusion import anchored_rates, pair_counts
-from likewise.multilabel._latent import _all_edges
+from likewise.multilabel._known import all_edges
 from likewise.multilabel._several import with_further_parents
 from reference import multilabel as twin
 
@@ -165,7 +165,7 @@ def test_trees_get_no_further_parents():
         tree = LabelHierarchy.from_parents(data.parents)
         known = LabelHierarchy(tree.names, tree.edges, margins=np.full(8, np.inf))
         rate, _, _ = anchored_rates(data.Z, tree)
-        found = with_further_parents(known, pair_counts(data.Z), 2000, np.full(8, rate), _all_edges(8))
+        found = with_further_parents(known, pair_counts(data.Z), 2000, np.full(8, rate), all_edges(8))
         spared += found.edges == tree.edges
     assert spared >= 9
 

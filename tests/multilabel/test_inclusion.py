@@ -15,7 +15,7 @@ from likewise.multilabel._inclusion import (
     pair_counts,
     relaxations,
 )
-from likewise.multilabel._latent import _all_edges
+from likewise.multilabel._known import all_edges
 from likewise.multilabel._starts import by_counts, chow_liu, star
 from likewise.multilabel._trees import best_tree
 from reference import label_tree as tree_twin
@@ -93,7 +93,7 @@ def test_relaxations_stay_below_the_share_of_a_label():
 def test_the_best_tree_and_its_margins_are_enumerated(seed, k, preference):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(k, k))
-    allowed = _all_edges(k) & (rng.random((k + 1, k + 1)) < 0.8)
+    allowed = all_edges(k) & (rng.random((k + 1, k + 1)) < 0.8)
     weights = np.where(allowed, 0.0, -np.inf)
     weights[0] -= preference
     weights[1:, 1:] += scores
@@ -113,14 +113,14 @@ def test_the_best_tree_and_its_margins_are_enumerated(seed, k, preference):
 
 def test_a_label_that_may_as_well_include_another_is_its_parent():
     scores = np.array([[0.0, -1.0], [-9.0, 0.0]])
-    assert best_tree(scores, _all_edges(2), 2.0).parents.tolist() == [-1, 0]
-    assert best_tree(scores, _all_edges(2), 0.5).parents.tolist() == [-1, -1]
-    assert best_tree(scores, _all_edges(2)).parents.tolist() == [-1, -1]
+    assert best_tree(scores, all_edges(2), 2.0).parents.tolist() == [-1, 0]
+    assert best_tree(scores, all_edges(2), 0.5).parents.tolist() == [-1, -1]
+    assert best_tree(scores, all_edges(2)).parents.tolist() == [-1, -1]
 
 
 def test_the_star_keeps_to_the_root_where_it_may():
-    assert star(4, _all_edges(4)).parents.tolist() == [-1] * 4
-    allowed = _all_edges(3)
+    assert star(4, all_edges(4)).parents.tolist() == [-1] * 4
+    allowed = all_edges(3)
     allowed[0, 2] = False
     found = star(3, allowed)
     assert found.parents[:1].tolist() == [-1]
@@ -130,15 +130,15 @@ def test_the_star_keeps_to_the_root_where_it_may():
 def test_counts_find_the_tree_of_complete_labels():
     for seed in range(5):
         data = make_label_tree(1000, 8, missing_rate=0.0, random_state=seed)
-        np.testing.assert_array_equal(by_counts(data.Z, _all_edges(8), 1e-3).parents, data.parents)
+        np.testing.assert_array_equal(by_counts(data.Z, all_edges(8), 1e-3).parents, data.parents)
 
 
 def test_the_chow_liu_start_is_the_tree_of_mutual_information():
     # Of a chain a > b > c every neighbour tells more than what is further off.
     Z = np.array([[1, 1, 1]] * 3 + [[1, 1, 0]] * 3 + [[1, 0, 0]] * 3 + [[0, 0, 0]] * 2)
-    assert chow_liu(Z, _all_edges(3)).parents.tolist() == [-1, 0, 1]
+    assert chow_liu(Z, all_edges(3)).parents.tolist() == [-1, 0, 1]
     for order in ([1, 0, 2], [2, 1, 0], [2, 0, 1]):
-        found = chow_liu(Z[:, order], _all_edges(3)).parents
+        found = chow_liu(Z[:, order], all_edges(3)).parents
         edges = {(order[p], order[c]) for c, p in enumerate(found) if p >= 0}
         assert edges == {(0, 1), (1, 2)}
 
@@ -150,7 +150,7 @@ def test_the_chow_liu_start_is_worth_as_much_as_the_best_spanning_tree(seed, k):
     Z = (rng.random((30, k)) < rng.uniform(0.2, 0.8, k)).astype(np.uint8)
     worth = {(i, j): twin.mutual_information(Z[:, i], Z[:, j]) for i in range(k) for j in range(k) if i != j}
     best = max(sum(worth[e] for e in tree) for tree in twin.spanning_trees(k))
-    parents = chow_liu(Z, _all_edges(k)).parents
+    parents = chow_liu(Z, all_edges(k)).parents
     counts = Z.sum(axis=0)
     edges = [(p, c) for c, p in enumerate(parents) if p >= 0]
     # Going from the more frequent label only, a tree may lack edges that a spanning tree has, never gain.
@@ -211,8 +211,8 @@ def test_the_true_tree_is_learned(missing_rate):
     for seed in range(8):
         data = make_label_tree(2000, 12, missing_rate=missing_rate, random_state=seed)
         Z = data.Z.astype(np.uint8)
-        found = learn_tree(Z, _all_edges(12), 1e-3, None)
-        given_rate = learn_tree(Z, _all_edges(12), 1e-3, missing_rate)
+        found = learn_tree(Z, all_edges(12), 1e-3, None)
+        given_rate = learn_tree(Z, all_edges(12), 1e-3, missing_rate)
         assert (found.parents != data.parents).sum() <= 1
         exact += np.array_equal(found.parents, data.parents)
         assert (given_rate.parents != data.parents).sum() <= 1
@@ -221,7 +221,7 @@ def test_the_true_tree_is_learned(missing_rate):
 
 def test_the_margin_is_small_where_the_tree_errs():
     data = make_label_tree(2000, 12, missing_rate=0.3, random_state=3)
-    found = learn_tree(data.Z.astype(np.uint8), _all_edges(12), 1e-3, None)
+    found = learn_tree(data.Z.astype(np.uint8), all_edges(12), 1e-3, None)
     wrong = found.parents != data.parents
     if wrong.any():
         assert found.margins[wrong].max() < np.median(found.margins[~wrong])
@@ -234,15 +234,15 @@ def test_labels_that_have_nothing_to_do_with_each_other_are_on_the_root(n, k, sh
     # That every row holds all of them, and that most are not recorded, would fit as well.
     for seed in range(5):
         Z = (np.random.default_rng(seed).random((n, k)) < share).astype(np.uint8)
-        assert (learn_tree(Z, _all_edges(k), 1e-3, None).parents == -1).mean() > 0.9
+        assert (learn_tree(Z, all_edges(k), 1e-3, None).parents == -1).mean() > 0.9
 
 
 def test_a_label_that_was_never_recorded_is_on_the_root_where_it_may():
     data = make_label_tree(300, 4, missing_rate=0.1, random_state=0)
     Z = np.column_stack([data.Z, np.zeros(300)]).astype(np.uint8)
-    found = learn_tree(Z, _all_edges(5), 1e-3, None)
+    found = learn_tree(Z, all_edges(5), 1e-3, None)
     np.testing.assert_array_equal(found.parents, [*data.parents, -1])
-    allowed = _all_edges(5)
+    allowed = all_edges(5)
     allowed[[0, 1, 2, 4], 5] = False
     assert learn_tree(Z, allowed, 1e-3, None).parents[4] == 2
 
@@ -254,8 +254,8 @@ def test_the_order_of_labels_and_of_rows_does_not_matter(seed):
     data = make_label_tree(400, 7, missing_rate=0.2, random_state=int(rng.integers(1000)))
     Z = data.Z.astype(np.uint8)
     order = rng.permutation(7)
-    found = learn_tree(Z, _all_edges(7), 1e-3, None)
-    other = learn_tree(Z[rng.permutation(400)][:, order], _all_edges(7), 1e-3, None)
+    found = learn_tree(Z, all_edges(7), 1e-3, None)
+    other = learn_tree(Z[rng.permutation(400)][:, order], all_edges(7), 1e-3, None)
     edges = {(p, c) for c, p in enumerate(found.parents)}
     moved = {(order[p] if p >= 0 else -1, order[c]) for c, p in enumerate(other.parents)}
     assert moved == edges

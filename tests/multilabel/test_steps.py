@@ -11,7 +11,7 @@ from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._em import Model, infer
-from likewise.multilabel._latent import _all_edges
+from likewise.multilabel._known import all_edges
 from likewise.multilabel._steps import (
     SCORES,
     intercept_scores,
@@ -143,7 +143,7 @@ def test_refitting_favours_rivals_of_the_present_parent(seed):
 
 def test_the_literal_step_never_leaves_the_star():
     model, held, X, Z = fitted(np.full(6, -1), n=800)
-    assert next_tree("literal", model, held, X, Z, L2, _all_edges(6)).parents.tolist() == [-1] * 6
+    assert next_tree("literal", model, held, X, Z, L2, all_edges(6)).parents.tolist() == [-1] * 6
 
 
 @pytest.mark.parametrize("how", SCORES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, log
 from typing import Any, ClassVar
@@ -15,7 +14,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from likewise._compat import CallbackSupportMixin, with_callbacks
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
-from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import marginals, most_probable
 from likewise.multilabel._base import IS_THRESHOLD, PER_LABEL, MultilabelClassifier
@@ -37,6 +35,7 @@ from likewise.multilabel._inclusion import (
     relaxations,
     telling,
 )
+from likewise.multilabel._known import known_hierarchy
 from likewise.multilabel._labels import LabelColumns, check_labels
 from likewise.multilabel._several import with_further_parents
 from likewise.multilabel._starts import by_counts, chow_liu, star
@@ -281,7 +280,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     # ------------------------------------------------------------------ learning
 
     def _fit(self, X: Any, labels: LabelColumns) -> None:
-        given, allowed = self._known_hierarchy(labels)
+        given, allowed = known_hierarchy(self.hierarchy, labels.names)
         if given is not None and self.decode == "map" and not given.is_tree:
             raise ValueError("decode='map' needs a tree, and labels of this hierarchy have several parents.")
         if self.structure == "dag" and self.decode == "map":
@@ -303,31 +302,6 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         progress.finish()
         assert best is not None
         self._keep(best, X, labels)
-
-    def _known_hierarchy(self, labels: LabelColumns) -> tuple[LabelHierarchy | None, np.ndarray]:
-        """Return the hierarchy if it is given whole, and which edges are allowed."""
-        said, names = self.hierarchy, labels.names
-        part = said if isinstance(said, PartialHierarchy) else PartialHierarchy()
-        allowed = part.allowed(names) if part.fixed or part.forbidden else _all_edges(len(names))
-        if said is None or isinstance(said, PartialHierarchy):
-            return None, allowed
-        if not isinstance(said, Iterable | LabelHierarchy) or isinstance(said, Iterator):
-            raise HierarchyError(
-                f"{type(self).__name__}: hierarchy must be a LabelHierarchy, a PartialHierarchy, a list of "
-                f"pairs (parent, child) or None, got {said!r}."
-            )
-        if not isinstance(said, LabelHierarchy):
-            # a label of that name is meant, where there is one: a label on the root needs no edge
-            said = LabelHierarchy.from_edges(said, names=names, root=None if "root" in names else "root")
-        lacking, unknown = set(names) - set(said.names), set(said.names) - set(names)
-        if lacking or unknown:
-            some = sorted(unknown or lacking)[:5]
-            raise HierarchyError(
-                f"the hierarchy and the columns of Y have different labels: {', '.join(map(repr, some))} "
-                f"{'is not a column' if unknown else 'is not in the hierarchy'}. Name the columns of Y with "
-                "a DataFrame, or cut the hierarchy to them with hierarchy.restrict(names)."
-            )
-        return LabelHierarchy(names, said.edges), allowed
 
     def _starts(self, labels: LabelColumns, allowed: np.ndarray, rng: np.random.RandomState) -> Any:
         """Yield the trees to begin with."""
@@ -593,10 +567,3 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         check_consistent_length(X, labels.Y)
         self._check_columns(Y, labels)
         return X, labels.Y
-
-
-def _all_edges(n_labels: int) -> np.ndarray:
-    """Return that every edge is allowed but those into the root and from a label to itself."""
-    allowed = ~np.eye(n_labels + 1, dtype=bool)
-    allowed[:, 0] = False
-    return allowed

@@ -1,0 +1,43 @@
+"""What is known of a hierarchy before anything is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from likewise.exceptions import HierarchyError
+from likewise.hierarchy import LabelHierarchy, PartialHierarchy
+
+
+def known_hierarchy(said: Any, names: tuple[str, ...]) -> tuple[LabelHierarchy | None, np.ndarray]:
+    """Return the hierarchy if it is given whole, and which edges are allowed, node 0 the root."""
+    part = said if isinstance(said, PartialHierarchy) else PartialHierarchy()
+    allowed = part.allowed(names) if part.fixed or part.forbidden else all_edges(len(names))
+    if said is None or isinstance(said, PartialHierarchy):
+        return None, allowed
+    if not isinstance(said, Iterable | LabelHierarchy) or isinstance(said, Iterator):
+        raise HierarchyError(
+            "hierarchy must be a LabelHierarchy, a PartialHierarchy, a list of "
+            f"pairs (parent, child) or None, got {said!r}."
+        )
+    if not isinstance(said, LabelHierarchy):
+        # a label of that name is meant, where there is one: a label on the root needs no edge
+        said = LabelHierarchy.from_edges(said, names=names, root=None if "root" in names else "root")
+    lacking, unknown = set(names) - set(said.names), set(said.names) - set(names)
+    if lacking or unknown:
+        some = sorted(unknown or lacking)[:5]
+        raise HierarchyError(
+            f"the hierarchy and the columns of Y have different labels: {', '.join(map(repr, some))} "
+            f"{'is not a column' if unknown else 'is not in the hierarchy'}. Name the columns of Y with "
+            "a DataFrame, or cut the hierarchy to them with hierarchy.restrict(names)."
+        )
+    return LabelHierarchy(names, said.edges), allowed
+
+
+def all_edges(n_labels: int) -> np.ndarray:
+    """Return that every edge is allowed but those into the root and from a label to itself."""
+    allowed = ~np.eye(n_labels + 1, dtype=bool)
+    allowed[:, 0] = False
+    return allowed
