@@ -182,9 +182,10 @@ def test_the_order_of_rows_does_not_matter_and_doubled_rows_are_a_halved_penalty
     model = LatentHierarchyClassifier(l2=1.0, tol=1e-6, max_iter=1000).fit(data.X, data.Z)
     rows = np.random.default_rng(seed).permutation(300)
     other = LatentHierarchyClassifier(l2=1.0, tol=1e-6, max_iter=1000).fit(data.X[rows], data.Z[rows])
-    twice = LatentHierarchyClassifier(model.hierarchy_, l2=2.0, tol=1e-6, max_iter=1000).fit(
-        np.vstack([data.X, data.X]), np.vstack([data.Z, data.Z])
-    )
+    # The rate is given too: with a hierarchy that is given it is read from all edges, not from the sure ones.
+    twice = LatentHierarchyClassifier(
+        model.hierarchy_, missing_rate=model.missing_rate_, l2=2.0, tol=1e-6, max_iter=1000
+    ).fit(np.vstack([data.X, data.X]), np.vstack([data.Z, data.Z]))
     for same in (other, twice):
         assert same.hierarchy_ == model.hierarchy_
         assert same.missing_rate_ == pytest.approx(model.missing_rate_)
