@@ -6,7 +6,7 @@ ifneq ($(wildcard ../shared/data),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help run test test-all bench docs lint format reproduce pictures clean
+.PHONY: help run studio test test-all bench docs lint types format reproduce pictures clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -22,9 +22,13 @@ $(VENV)/.run: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[plot]"
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.made pyproject.toml
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[plot]"
+$(VENV)/.studio: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[plot,studio]"
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[plot,studio,postgres]"
+	@touch $@ $(VENV)/.run $(VENV)/.studio
 
 $(VENV)/.docs: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
@@ -32,6 +36,9 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml
 
 run: $(VENV)/.run  ## cluster a shipped data set with a growing number of hints
 	$(BIN)/likewise demo
+
+studio: $(VENV)/.studio  ## answer questions about handwritten digits in a browser
+	$(BIN)/likewise studio --sample
 
 # Two processes share the cores, so that threads which spin while they wait would only be in each other's way.
 CALM := OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1
@@ -44,7 +51,7 @@ test-all: $(VENV)/.dev  ## the tests, slow ones included
 
 bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
-	for room in kmeans mixture spectral discriminative metric multilabel; do $(BIN)/python benchmarks/$$room.py || exit 1; done
+	for room in kmeans mixture spectral discriminative metric multilabel studio; do $(BIN)/python benchmarks/$$room.py || exit 1; done
 
 reproduce: $(VENV)/.dev  ## the figures of the papers
 	for paper in mpck_means gm_pr bag_constraints discriminative bayesian_active node_uncertainty label_hierarchy; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
@@ -61,10 +68,19 @@ lint: $(VENV)/.dev  ## form and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory types; \
+		else echo "the types of the pages are not checked: there is no Node here"; fi
+
+tools/node_modules/.made: tools/package.json
+	npm install --prefix tools --silent --no-audit --no-fund --no-package-lock
+	@touch $@
+
+types: tools/node_modules/.made  ## types of the studio's pages, where Node is
+	tools/node_modules/.bin/tsc -p tools/tsconfig.json
 
 format: $(VENV)/.dev  ## put the form right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## remove what the other commands made
-	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) tools/node_modules docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

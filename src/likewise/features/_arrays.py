@@ -1,0 +1,56 @@
+"""Numbers that somebody made already: embeddings in a ``.npy`` file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from likewise.exceptions import FileFormatError
+from likewise.features._features import Features, FloatArray, one_scale
+
+
+def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, of: str = "items") -> Features:
+    """Read rows of numbers from a ``.npy`` file, and bring them to mean variance 1 by one factor.
+
+    Parameters
+    ----------
+    path : path
+        A file as ``numpy.save`` writes it, of shape (rows, features). One that holds Python objects is
+        refused, for reading it could run what somebody put there.
+    n_rows : int or None
+        How many rows there have to be.
+    of : str
+        What the rows are, for the message if there are more or fewer.
+    """
+    name = os.fspath(path)
+    try:
+        found: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise FileFormatError(f"there is no file {name}.") from error
+    except (OSError, ValueError, EOFError) as error:
+        why = "it holds Python objects" if "pickle" in str(error) else str(error).rstrip(".")
+        raise FileFormatError(
+            f"{name} cannot be read as .npy: {why}. Save a table of numbers with numpy.save."
+        ) from error
+    if not isinstance(found, np.ndarray):
+        found.close()
+        raise FileFormatError(f"{name} holds several arrays (.npz); wanted one, as numpy.save writes it.")
+    if found.ndim != 2 or found.dtype.kind not in "biuf" or 0 in found.shape:
+        raise FileFormatError(
+            f"{name} holds an array of shape {found.shape} and type {found.dtype}; wanted numbers of shape "
+            "(rows, features)."
+        )
+    if n_rows is not None and len(found) != n_rows:
+        raise FileFormatError(
+            f"{name} has {len(found)} row(s) where there are {n_rows} {of}; wanted one for each, in the same "
+            "order."
+        )
+    X: FloatArray = np.array(found, dtype=np.float32 if found.dtype.itemsize <= 4 else np.float64)
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        raise FileFormatError(
+            f"{name}, row {row}, column {column} (counted from 0) is {X[row, column]}; wanted finite numbers."
+        )
+    return Features(one_scale(X), f"{X.shape[1]} numbers a row from {name}")

@@ -1,0 +1,148 @@
+"""Sound files as waves, and waves as log-mel spectrograms: loudness over pitch and time, as ears have it."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import warnings
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._optional import require
+
+FloatArray = npt.NDArray[np.float32]
+RATE = 16_000  # samples a second, after resampling
+_WINDOW, _LOWEST = 1024, 50.0  # samples (64 ms), Hz
+_RATES = (1_000, 384_000)
+_MOST_SAMPLES = 100_000_000
+
+
+class SoundError(ValueError):
+    """A file that is no sound, or a broken or empty one; a sentence without the name of the file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wave:
+    """One channel of sound at `rate` samples a second; `cut` if the file goes on."""
+
+    samples: FloatArray
+    rate: int
+    cut: bool
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return len(self.samples) / self.rate
+
+
+def wave(file: IO[bytes], *, most_seconds: float = 60.0, rate: int = RATE) -> Wave:
+    """Read a WAV, FLAC, Ogg or MP3 file: its beginning, all channels as one, at one rate."""
+    if importlib.util.find_spec("soundfile"):
+        samples, given, cut = _by_soundfile(file, most_seconds)
+    else:
+        samples, given, cut = _by_scipy(file, most_seconds)
+    if not len(samples):
+        raise SoundError("there is no sound in it.")
+    mono = np.nan_to_num(samples.mean(axis=1), nan=0.0, posinf=1.0, neginf=-1.0)
+    return Wave(_resampled(mono, given, rate), rate, cut)
+
+
+def _by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bool]:
+    soundfile = require("soundfile", extra="studio")
+    try:
+        with soundfile.SoundFile(file) as sound:
+            rate = _checked_rate(sound.samplerate)
+            n = min(int(most_seconds * rate), _MOST_SAMPLES // max(1, sound.channels))
+            found = sound.read(n, dtype="float32", always_2d=True)
+            return found, rate, sound.frames > len(found)
+    except SoundError:
+        raise
+    except Exception as error:  # on broken files decoders raise almost anything
+        why = str(error).rstrip(".") or type(error).__name__
+        why = why.partition(">: ")[2] or why  # soundfile names the object that it was given
+        raise SoundError(f"it is not a WAV, FLAC, Ogg or MP3 sound, or is broken ({why}).") from error
+
+
+def _by_scipy(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bool]:
+    """Read a WAV file without soundfile."""
+    from scipy.io import wavfile
+
+    data = file.read()
+    if data[:4] != b"RIFF":
+        raise SoundError(
+            "only WAV files can be read without soundfile; install it with: pip install 'likewise[studio]'."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", wavfile.WavFileWarning)
+            rate, found = wavfile.read(io.BytesIO(data))
+    except Exception as error:  # as above
+        raise SoundError(f"it is not a WAV sound, or is broken ({error}).") from error
+    rate = _checked_rate(rate)
+    if found.dtype == np.uint8:
+        found = found.astype(np.float32) / 128.0 - 1.0
+    elif found.dtype.kind == "i":
+        found = found.astype(np.float32) / np.float32(np.iinfo(found.dtype).max)
+    found = found.reshape(len(found), -1).astype(np.float32)
+    n = int(most_seconds * rate)
+    return found[:n], rate, len(found) > n
+
+
+def _checked_rate(rate: int) -> int:
+    if not _RATES[0] <= rate <= _RATES[1]:
+        raise SoundError(f"it says {rate} samples a second; wanted {_RATES[0]:,} to {_RATES[1]:,}.")
+    return int(rate)
+
+
+def _resampled(samples: FloatArray, given: int, wanted: int) -> FloatArray:
+    if given == wanted:
+        return samples
+    from math import gcd
+
+    from scipy.signal import resample_poly
+
+    common = gcd(given, wanted)
+    found: FloatArray = resample_poly(samples, wanted // common, given // common).astype(np.float32)
+    return found
+
+
+def log_mel(sound: Wave, *, n_bands: int = 40, n_frames: int | None = None) -> FloatArray:
+    """Return the logarithm of the power in bands of pitch over time, shape (n_frames, n_bands).
+
+    Windows of 64 ms overlap by half, or begin so far apart that `n_frames` of them span the sound. Bands are
+    triangles on the mel scale, 2595 log10(1 + f / 700).
+    """
+    samples = sound.samples
+    if len(samples) < _WINDOW:
+        samples = np.pad(samples, (0, _WINDOW - len(samples)))
+    last = len(samples) - _WINDOW
+    n = max(1, last // (_WINDOW // 2) + 1) if n_frames is None else n_frames
+    starts = np.linspace(0, last, n).astype(np.int64) if n > 1 else np.zeros(1, dtype=np.int64)
+    window = np.hanning(_WINDOW).astype(np.float32)
+    bank = _mel_bank(sound.rate, n_bands)
+    out = np.empty((n, n_bands), dtype=np.float32)
+    for first in range(0, n, 512):
+        part = starts[first : first + 512]
+        frames = samples[part[:, None] + np.arange(_WINDOW)] * window
+        power = np.square(np.abs(np.fft.rfft(frames, axis=1)))
+        out[first : first + len(part)] = np.log(power @ bank + 1e-8)
+    return out
+
+
+def _mel_bank(rate: int, n_bands: int) -> npt.NDArray[np.float64]:
+    """Return the weights of triangles in a row on the mel scale, shape (frequencies, bands)."""
+
+    def mel(hertz: float) -> float:
+        return float(2595.0 * np.log10(1.0 + hertz / 700.0))
+
+    edges = np.linspace(mel(_LOWEST), mel(rate / 2), n_bands + 2)
+    edges = 700.0 * (10.0 ** (edges / 2595.0) - 1.0)
+    hertz = np.fft.rfftfreq(_WINDOW, 1.0 / rate)[:, None]
+    # A band that is narrower than the step between frequencies still has to catch one of them.
+    width = np.maximum(np.diff(edges), rate / _WINDOW)
+    rising = (hertz - (edges[1:-1] - width[:-1])) / width[:-1]
+    falling = ((edges[1:-1] + width[1:]) - hertz) / width[1:]
+    return np.maximum(0.0, np.minimum(rising, falling))

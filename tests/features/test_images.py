@@ -1,0 +1,207 @@
+"""Pictures as numbers: the right way up, whatever the mode, and broken files named."""
+
+import io
+import os
+import sys
+import types
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from likewise.exceptions import FileFormatError
+from likewise.features import _pictures as pictures
+from likewise.features import image_features
+from likewise.features._features import main_directions
+from likewise.features._pictures import PictureError, picture
+
+
+def draw(path, seed, size=(40, 30), **options):
+    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    Image.fromarray(pixels).resize((size[0], size[1])).save(path, **options)
+    return path
+
+
+@pytest.fixture
+def paths(tmp_path):
+    return [draw(tmp_path / f"p{k}.png", k) for k in range(6)]
+
+
+def bytes_of(image, kind="PNG", **options):
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    out.seek(0)
+    return out
+
+
+def test_each_picture_gets_a_row_and_the_words_say_what_it_is(paths):
+    found = image_features(paths, method="pixels", n_features=4)
+    assert found.X.shape == (6, 4)
+    assert found.X.dtype == np.float32
+    assert np.isfinite(found.X).all()
+    assert found.X.var(axis=0).mean() == pytest.approx(1.0, rel=1e-4)
+    assert "4 numbers from 16 x 16 grey pixels and 4 x 4 colours" in found.said
+    assert found.failed == {}
+
+
+def test_the_order_of_files_changes_nothing_but_the_order_of_rows(paths):
+    X = image_features(paths, method="pixels").X
+    order = [4, 0, 5, 2, 1, 3]
+    again = image_features([paths[k] for k in order], method="pixels").X
+    np.testing.assert_allclose(again, X[order], atol=2e-3)
+
+
+def test_red_and_blue_differ_although_their_grey_is_alike(tmp_path):
+    colours = [(200, 0, 0), (0, 102, 0), (200, 0, 0), (0, 102, 0)]
+    files = []
+    for k, colour in enumerate(colours):
+        Image.new("RGB", (20, 20), colour).save(tmp_path / f"{k}.png")
+        files.append(tmp_path / f"{k}.png")
+    X = image_features(files, method="pixels").X
+    assert np.allclose(X[0], X[2])
+    assert np.allclose(X[1], X[3])
+    assert np.linalg.norm(X[0] - X[1]) > 1
+
+
+def test_grey_pictures_have_no_block_of_colours(tmp_path):
+    files = []
+    for k in range(4):
+        grey = np.random.default_rng(k).integers(0, 256, (16, 16), dtype=np.uint8)
+        Image.fromarray(grey).save(tmp_path / f"{k}.png")
+        files.append(tmp_path / f"{k}.png")
+    assert "colours" not in image_features(files, method="pixels").said
+
+
+def test_equal_pictures_get_equal_finite_rows(tmp_path):
+    Image.new("RGB", (9, 9), "white").save(tmp_path / "a.png")
+    X = image_features([tmp_path / "a.png"] * 3, method="pixels").X
+    assert X.shape == (3, 1)
+    assert (X == 0).all()
+
+
+def test_broken_files_are_named_with_the_reason_and_the_others_kept(paths, tmp_path):
+    cut = tmp_path / "cut.png"
+    cut.write_bytes(paths[0].read_bytes()[:200])
+    html = tmp_path / "page.png"
+    html.write_text("<script>alert(1)</script>")
+    found = image_features([paths[0], cut, paths[1], html, tmp_path / "gone.png"], method="pixels")
+    assert len(found.X) == 2
+    assert set(found.failed) == {1, 3, 4}
+    assert "broken or cut short" in found.failed[1]
+    assert "not a PNG" in found.failed[3]
+    assert "No such file" in found.failed[4]
+
+
+def test_nothing_readable_is_an_error(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"no")
+    with pytest.raises(
+        FileFormatError, match=r"none of the 1 pictures can be read. The first: it is not a PNG"
+    ):
+        image_features([tmp_path / "a.png"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_not_waited_for(paths, tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    found = image_features([*paths, tmp_path / "pipe.png"], method="pixels")
+    assert found.failed == {6: "it is not a plain file."}
+
+
+def test_progress_is_told(paths):
+    told = []
+    image_features(paths, method="pixels", progress=lambda done, of: told.append((done, of)))
+    assert told == [(k, 6) for k in range(1, 7)]
+
+
+def test_an_unknown_method_is_refused(paths):
+    with pytest.raises(ValueError, match="'pixels' or 'hog', got 'magic'"):
+        image_features(paths, method="magic")
+
+
+def test_outlines_are_used_where_scikit_image_is(paths, monkeypatch):
+    """The package is stood in for, so that the door to it is tried without it."""
+    feature = types.ModuleType("skimage.feature")
+    feature.hog = lambda grey, **options: np.asarray(grey[::8, ::8]).ravel()
+    whole = types.ModuleType("skimage")
+    monkeypatch.setitem(sys.modules, "skimage", whole)
+    monkeypatch.setitem(sys.modules, "skimage.feature", feature)
+    found = image_features(paths, method="hog")
+    assert "outlines (HOG)" in found.said
+
+
+# ---------------------------------------------------------------------- opening with care
+
+
+def test_a_photo_is_turned_as_its_camera_says():
+    image = Image.new("RGB", (40, 20), "black")
+    image.paste("red", (0, 0, 20, 20))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned a quarter to the right
+    found = picture(bytes_of(image, "JPEG", exif=exif, quality=95))
+    assert found.size == (20, 40)
+    assert found.getpixel((10, 5))[0] > 200
+    assert found.getpixel((10, 35))[0] < 50
+
+
+def test_what_is_transparent_becomes_white():
+    found = picture(bytes_of(Image.new("RGBA", (4, 4), (255, 0, 0, 0))))
+    assert found.mode == "RGB"
+    assert found.getpixel((0, 0)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16"])
+def test_every_mode_becomes_rgb(mode):
+    kind = "JPEG" if mode == "CMYK" else "PNG"
+    assert picture(bytes_of(Image.new(mode, (5, 4)), kind)).mode == "RGB"
+
+
+def test_sixteen_bits_are_scaled_not_clipped():
+    image = Image.fromarray(np.full((4, 4), 32_768, dtype=np.uint16))
+    assert abs(picture(bytes_of(image)).getpixel((0, 0))[0] - 127) <= 1
+
+
+def test_the_first_frame_of_a_moving_picture_is_taken():
+    frames = [Image.new("P", (8, 8), 0), Image.new("P", (8, 8), 1)]
+    for frame in frames:
+        frame.putpalette([255, 0, 0, 0, 0, 255] + [0] * 762)
+    out = bytes_of(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    assert picture(out).getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
+    with pytest.raises(PictureError, match="100 x 100 pixels; wanted at most 1,000"):
+        picture(bytes_of(Image.new("L", (100, 100))))
+
+
+def test_a_picture_that_claims_enormous_sides_is_refused():
+    data = bytearray(bytes_of(Image.new("L", (8, 8))).getvalue())
+    data[16:24] = (60_000).to_bytes(4, "big") * 2
+    import zlib
+
+    data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
+    with pytest.raises(PictureError, match="pixels"):
+        picture(io.BytesIO(bytes(data)))
+
+
+def test_other_formats_are_not_opened():
+    with pytest.raises(PictureError, match="not a PNG"):
+        picture(bytes_of(Image.new("L", (8, 8)), "TIFF"))
+    with pytest.raises(PictureError, match="not a PNG"):
+        picture(io.BytesIO(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n"))
+
+
+# ---------------------------------------------------------------------- main directions
+
+
+def test_main_directions_are_principal_components():
+    X = np.random.default_rng(0).standard_normal((50, 6)) * [5, 4, 3, 2, 1, 0.1]
+    found, share = main_directions(X, 3)
+    left, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(found), np.abs(left * lengths)[:, :3], atol=1e-8)
+    assert share == pytest.approx(np.square(lengths[:3]).sum() / np.square(lengths).sum())
+
+
+def test_no_more_directions_than_hold_the_variance():
+    X = np.outer(np.arange(10.0), [1.0, 2.0, 3.0])
+    assert main_directions(X, 64)[0].shape == (10, 1)
