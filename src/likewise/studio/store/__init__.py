@@ -1,0 +1,40 @@
+"""Where the studio keeps events, people and leases: SQLite by default, PostgreSQL by URL.
+
+::
+
+    store = open_store("sqlite:///birds.likewise/studio.sqlite")
+    ann = store.write(lambda t: t.add_person("Ann", "owner"))
+    event, new = store.write(lambda t: t.append(NewEvent("key 1", "answer", ann.id, {...})))   # on disk now
+    store.read(lambda t: t.events(after=0))
+"""
+
+from likewise._optional import require
+
+require("sqlalchemy", extra="studio")
+
+from likewise.studio.store._errors import (  # noqa: E402
+    BadValue,
+    Collision,
+    DiskFull,
+    KeyReused,
+    NameTaken,
+    NewerProject,
+    StoreError,
+    Unreachable,
+)
+from likewise.studio.store._store import Store, open_store  # noqa: E402
+from likewise.studio.store._transaction import Transaction  # noqa: E402
+
+__all__ = [
+    "BadValue",
+    "Collision",
+    "DiskFull",
+    "KeyReused",
+    "NameTaken",
+    "NewerProject",
+    "Store",
+    "StoreError",
+    "Transaction",
+    "Unreachable",
+    "open_store",
+]

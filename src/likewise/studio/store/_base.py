@@ -1,0 +1,95 @@
+"""What every part of a transaction stands on: a connection, and errors in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from likewise.studio.store._errors import BadValue, StoreError
+
+Explain = Callable[[DBAPIError], StoreError]
+Given = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+_LOCK = 0x6C696B65  # any number will do, so long as nobody else takes it
+_SHARED = sa.select(sa.func.pg_advisory_xact_lock_shared(_LOCK))
+_ALONE = sa.select(sa.func.pg_advisory_xact_lock(_LOCK))
+
+
+@dataclass(frozen=True)
+class Both:
+    """A statement for SQLite and the same for PostgreSQL.
+
+    They are put together once, when the module is read: that takes longer than to run them.
+    """
+
+    sqlite: sa.Executable
+    postgres: sa.Executable
+
+    @classmethod
+    def of(cls, build: Callable[[Any], sa.Executable], table: sa.Table) -> Both:
+        """Build from an INSERT that knows ON CONFLICT, which SQLAlchemy has for each of them separately."""
+        return cls(build(sqlite.insert(table)), build(postgresql.insert(table)))
+
+
+class Base:
+    """A connection inside a transaction; all that happens through it is kept together or not at all."""
+
+    def __init__(self, connection: sa.Connection, *, writing: bool, explain: Explain) -> None:
+        self._connection = connection
+        self._writing = writing
+        self._explain = explain
+        self._failed: StoreError | None = None
+        self._locked = False
+        self._postgres = connection.dialect.name == "postgresql"
+
+    def _run(
+        self, statement: sa.Executable | Both, given: Given | None = None, *, unknown: str = ""
+    ) -> sa.CursorResult[Any]:
+        """Execute; `unknown` is what to say if a row that is referred to does not exist."""
+        if self._failed is not None:  # PostgreSQL would refuse too, SQLite would go on by halves
+            raise self._failed
+        if isinstance(statement, Both):
+            statement = statement.postgres if self._postgres else statement.sqlite
+        try:
+            return self._connection.execute(statement, given)
+        except IntegrityError as error:
+            self._failed = BadValue(unknown) if unknown else self._explain(error)
+            raise self._failed from error
+        except DBAPIError as error:
+            self._failed = self._explain(error)
+            raise self._failed from error
+
+    def _change(
+        self, statement: sa.Executable | Both, given: Given | None = None, *, unknown: str = ""
+    ) -> sa.CursorResult[Any]:
+        """Execute a statement that changes something."""
+        if not self._writing:
+            raise StoreError("This transaction only reads.", "Use Store.write.")
+        return self._run(statement, given, unknown=unknown)
+
+    def _share(self) -> None:
+        """On PostgreSQL, keep out until the commit who needs to be alone. SQLite has one writer anyway."""
+        if self._postgres and not self._locked:
+            self._run(_SHARED)
+            self._locked = True
+
+    def _be_alone(self) -> None:
+        """On PostgreSQL, wait for all who share, and keep them out until the commit."""
+        if self._postgres:
+            self._run(_ALONE)
+            self._locked = True
+
+    def check(self) -> None:
+        """Raise the error that a statement met, though whoever called it went on."""
+        if self._failed is not None:
+            raise self._failed
+
+
+def iso_now() -> str:
+    """The time now as events carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,269 @@
+"""The questions that wait, and who is looking at which."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from likewise.studio.records import QueuedQuestion
+from likewise.studio.store import _values
+from likewise.studio.store._base import Base, Both
+from likewise.studio.store._errors import BadValue
+from likewise.studio.store._schema import leases, questions
+
+_COLUMNS: Any = (questions.c.id, questions.c.kind, questions.c["items"], questions.c.score, questions.c.why)
+_QUEUED = questions.c.queued == 1
+_HERE = leases.c.question == questions.c.id
+_QUESTION: Any = sa.bindparam("the_question")
+_PERSON: Any = sa.bindparam("the_person")
+_NOW: Any = sa.bindparam("the_time")
+_OVERLAP: Any = sa.bindparam("overlap")
+_N: Any = sa.bindparam("n", type_=sa.Integer())
+
+# Written once: putting them together costs as much as running them.
+_HELD = (
+    sa.select(*_COLUMNS)
+    .join(leases, _HERE)
+    .where(leases.c.person == _PERSON, leases.c.state == "held", leases.c.until > _NOW)
+    .order_by(questions.c.place)
+    .limit(_N)
+)
+# Taken by me: answered, skipped, or held at this moment. Taken by another: answered, or held.
+_MINE = sa.and_(
+    leases.c.person == _PERSON,
+    sa.or_(
+        leases.c.state.in_(["answered", "skipped"]), sa.and_(leases.c.state == "held", leases.c.until > _NOW)
+    ),
+)
+_OTHERS = sa.and_(
+    leases.c.person != _PERSON,
+    sa.or_(leases.c.state == "answered", sa.and_(leases.c.state == "held", leases.c.until > _NOW)),
+)
+_FREE = (
+    sa.select(*_COLUMNS)
+    .where(
+        _QUEUED,
+        questions.c.n_answers < _OVERLAP,
+        ~sa.exists().where(_HERE, _MINE),
+        sa.select(sa.func.count()).select_from(leases).where(_HERE, _OTHERS).scalar_subquery() < _OVERLAP,
+    )
+    .order_by(questions.c.place)
+    .limit(_N)
+    .with_for_update(of=questions, skip_locked=True, key_share=True)  # PostgreSQL; SQLite needs none
+)
+_AMONG = leases.c.question.in_(sa.bindparam("among", expanding=True))
+_TAKEN_SINCE = sa.union_all(
+    sa.select(leases.c.question).where(_AMONG, _MINE),
+    sa.select(leases.c.question)
+    .where(_AMONG, _OTHERS)
+    .group_by(leases.c.question)
+    .having(sa.func.count() >= _OVERLAP),
+)
+_FULL = sa.select(questions.c.id).where(_QUEUED, questions.c.n_answers >= _OVERLAP)
+_WITHDRAW_FULL = (
+    sa.update(questions)
+    .where(questions.c.id.in_(_FULL.with_for_update(skip_locked=True, key_share=True).scalar_subquery()))
+    .values(queued=0)
+)
+_RENEW = (
+    sa.update(leases)
+    .where(leases.c.person == _PERSON, leases.c.state == "held", _AMONG)
+    .values(until=sa.bindparam("end"))
+)
+_STATE = sa.select(leases.c.state).where(leases.c.question == _QUESTION, leases.c.person == _PERSON)
+_COUNT = (
+    sa.update(questions)
+    .where(questions.c.id == _QUESTION)
+    .values(n_answers=questions.c.n_answers + sa.bindparam("by", type_=sa.Integer()))
+)
+_MARK = Both.of(
+    lambda insert: insert.on_conflict_do_update(
+        index_elements=["question", "person"],
+        set_={"state": insert.excluded.state, "until": insert.excluded.until},
+    ),
+    leases,
+)
+_ANSWERED = Both.of(
+    lambda insert: insert.on_conflict_do_update(
+        index_elements=["question", "person"],
+        set_={"state": insert.excluded.state, "until": insert.excluded.until},
+        where=leases.c.state != "answered",
+    ).returning(leases.c.question),
+    leases,
+)
+_ENQUEUE = Both.of(
+    lambda insert: insert.on_conflict_do_update(
+        index_elements=["id"],
+        set_={"queued": 1, "place": insert.excluded.place},
+        where=questions.c.queued == 0,
+    ),
+    questions,
+)
+_TRIES = 20
+
+
+class Queue(Base):
+    """Questions and leases.
+
+    A question is offered until as many people as wanted have answered it. A lease keeps it from others until
+    it ends; it is the caller who says what time it is.
+    """
+
+    def refill(self, new: Sequence[QueuedQuestion], *, now: float | None = None) -> None:
+        """Put these in place of all questions that nobody holds or has answered; the kept ones stay in front.
+
+        A lease that ended counts as held unless `now` is given. Questions that somebody has seen can still be
+        found by :meth:`question`.
+        """
+        rows = [_row(question) for question in new]
+        held: Any = leases.c.state == "held"
+        if now is not None:
+            held = sa.and_(held, leases.c.until > _values.number(now, "the time"))
+        self._be_alone()  # nobody may take one of them while they are looked at
+        seen = sa.exists().where(_HERE)
+        kept = sa.exists().where(_HERE, sa.or_(held, leases.c.state == "answered"))
+        self._change(sa.delete(questions).where(_QUEUED, ~seen))
+        self._change(sa.update(questions).where(_QUEUED, ~kept).values(queued=0))
+        if not rows:
+            return
+        last = self._run(sa.select(sa.func.coalesce(sa.func.max(questions.c.place), 0))).scalar_one()
+        for place, row in enumerate(rows, start=last + 1):
+            row["place"] = place
+        self._change(_ENQUEUE, rows)
+
+    def lease(
+        self, person: int, n: int, *, now: float, until: float, overlap: int
+    ) -> list[tuple[QueuedQuestion, float]]:
+        """Up to `n` questions for this person alone until `until`: those that they hold, then new ones.
+
+        Never one that this person answered or skipped, and never one that has `overlap` answers and live
+        leases of other people.
+        """
+        person, n = _values.whole(person, "the person"), _values.whole(n, "n", least=0)
+        given: dict[str, Any] = {
+            "the_person": person,
+            "the_time": _values.number(now, "the time"),
+            "overlap": _values.whole(overlap, "overlap", least=1),
+            "end": _values.number(until, "the end of the lease"),
+        }
+        self._share()
+        found = [_question(row) for row in self._run(_HELD, {**given, "n": n})]
+        if found:
+            self._change(_RENEW, {**given, "among": [question.id for question in found]})
+        if len(found) < n:
+            self._change(_WITHDRAW_FULL, given)
+            taken = self._take(n - len(found), given)
+            found += taken
+            self._mark([question.id for question in taken], person, "held", given["end"])
+        return [(question, given["end"]) for question in found]
+
+    def question(self, id: str) -> QueuedQuestion | None:
+        """A question that waits or that somebody was given, or None."""
+        wanted = _values.text(id, "the question")
+        row = self._run(sa.select(*_COLUMNS).where(questions.c.id == wanted)).one_or_none()
+        return None if row is None else _question(row)
+
+    def was_leased(self, id: str, person: int) -> bool:
+        """Whether this person was ever given this question, though the lease may have ended."""
+        return self._state(id, person) is not None
+
+    def answered(self, id: str, person: int) -> None:
+        """The person answered; said twice it counts once."""
+        self._share()
+        row = {"question": _values.text(id, "the question"), "person": _values.whole(person, "the person")}
+        first = self._change(
+            _ANSWERED,
+            {**row, "state": "answered", "until": 0.0},
+            unknown=f"There is no person {person}, or no question {id}.",
+        ).one_or_none()
+        if first is not None:
+            self._change(_COUNT, {"the_question": id, "by": 1})
+
+    def skipped(self, id: str, person: int) -> None:
+        """The person does not want this question; others may have it."""
+        self._leave(id, person, "skipped", 0.0)
+
+    def reopen(self, id: str, person: int, *, until: float) -> None:
+        """The person took an answer or a skip back, and holds the question again."""
+        self._leave(id, person, "held", _values.number(until, "the end of the lease"))
+
+    def release(self, person: int, ids: Iterable[str] | None = None) -> None:
+        """Let go of these questions, or of all that the person holds."""
+        self._share()
+        wanted = leases.c.person == _values.whole(person, "the person")
+        change = sa.update(leases).where(wanted, leases.c.state == "held").values(state="released")
+        if ids is not None:
+            change = change.where(leases.c.question.in_([_values.text(id, "the question") for id in ids]))
+        self._change(change)
+
+    def open_leases(self, now: float) -> list[QueuedQuestion]:
+        """The questions that somebody is looking at."""
+        live = sa.select(leases.c.question).where(
+            leases.c.state == "held", leases.c.until > _values.number(now, "the time")
+        )
+        chosen = sa.select(*_COLUMNS).where(questions.c.id.in_(live)).order_by(questions.c.place)
+        return [_question(row) for row in self._run(chosen)]
+
+    def _take(self, n: int, given: dict[str, Any]) -> list[QueuedQuestion]:
+        """Free questions, locked for us."""
+        taken: list[QueuedQuestion] = []
+        for _ in range(_TRIES):
+            found = [_question(row) for row in self._run(_FREE, {**given, "n": n})]
+            if not self._postgres:
+                return found
+            # Somebody may have taken one, and committed, after our statement began and before it locked the
+            # row. It is ours now, so a second look is final.
+            among = {**given, "among": [question.id for question in found]}
+            gone = set(self._run(_TAKEN_SINCE, among).scalars()) if found else set()
+            taken = [question for question in found if question.id not in gone]
+            if not gone:
+                break
+        return taken
+
+    def _mark(self, ids: Sequence[str], person: int, state: str, until: float) -> None:
+        if not ids:
+            return
+        self._change(
+            _MARK,
+            [{"question": id, "person": person, "state": state, "until": until} for id in ids],
+            unknown=f"There is no person {person}, or no question {', '.join(ids)}.",
+        )
+
+    def _leave(self, id: str, person: int, state: str, until: float) -> None:
+        self._share()
+        if self._state(id, person) == "answered":
+            self._change(_COUNT, {"the_question": id, "by": -1})
+        self._mark([id], person, state, until)
+
+    def _state(self, id: str, person: int) -> str | None:
+        given = {
+            "the_question": _values.text(id, "the question"),
+            "the_person": _values.whole(person, "the person"),
+        }
+        state: str | None = self._run(
+            _STATE.with_for_update() if self._writing else _STATE, given
+        ).scalar_one_or_none()
+        return state
+
+
+def _row(question: QueuedQuestion) -> dict[str, Any]:
+    if question.kind not in ("pair", "triplet"):
+        raise BadValue(f"The kind of a question must be pair or triplet, not {question.kind!r}.")
+    items = [_values.text(item, "an item of a question", empty=True) for item in question.items]
+    return {
+        "id": _values.text(question.id, "the id of a question", most=_values.MOST_NAME),
+        "kind": question.kind,
+        "items": json.dumps(items, ensure_ascii=False),
+        "score": None if question.score is None else _values.number(question.score, "the score"),
+        "why": _values.text(question.why, "why", empty=True),
+        "queued": 1,
+        "n_answers": 0,
+    }
+
+
+def _question(row: Any) -> QueuedQuestion:
+    id, kind, items, score, why = row
+    return QueuedQuestion(id, kind, tuple(json.loads(items)), score, why)

@@ -1,0 +1,249 @@
+"""The store in one SQLite file: one thread writes, and commits for all who wait at once."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from likewise.studio.store._errors import StoreError, Unreachable, of_sqlite
+from likewise.studio.store._migrate import migrate
+from likewise.studio.store._store import Store, touch
+from likewise.studio.store._transaction import Transaction
+
+T = TypeVar("T")
+BUSY_SECONDS = 10
+MOST_AT_ONCE = 64  # works in one commit; the first of them waits for all
+_CLOSED = "The store is closed."
+
+
+@dataclass
+class _Task:
+    work: Callable[[Transaction], Any]
+    future: Future[Any] = field(default_factory=Future)
+
+
+class _Undone(Exception):
+    """The whole transaction is gone, and its cause says why."""
+
+
+class SQLiteStore(Store):
+    """The store in one SQLite file.
+
+    Twenty transactions that each wait for the disk take far longer than one that does the work of all. So a
+    single thread takes all works that wait, runs each in a savepoint, commits once, and then tells all.
+    Reads have connections of their own and wait for nobody.
+    """
+
+    def __init__(self, url: URL, backups: Path | None) -> None:
+        url = _existing(url)
+        self._writers = _engine(url, "BEGIN IMMEDIATE", poolclass=NullPool)
+        self._readers = _engine(url, "BEGIN", pool_size=8, max_overflow=24, pool_timeout=30)
+        with _plain_errors(), self._writers.connect() as connection, connection.begin():
+            (name,) = connection.exec_driver_sql(
+                "SELECT file FROM pragma_database_list WHERE name = 'main'"
+            ).one()
+            self._path = Path(name)
+            migrate(connection, backups or self._path.parent / "backups")
+            touch(Transaction(connection, writing=True, explain=_explain))
+        self._file = _identity(self._path)
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._door = threading.Lock()  # nothing is put into the queue after the word to stop
+        self._closed = False
+        self._thread = threading.Thread(target=self._write_all, name="likewise store", daemon=True)
+        self._thread.start()
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Do `work` and return its result once the commit is on disk."""
+        if threading.current_thread() is self._thread:
+            raise StoreError("A work called write.", "Do all of it in the one work.")
+        task = _Task(work)
+        with self._door:
+            if self._closed:
+                raise StoreError(_CLOSED)
+            self._tasks.put(task)
+        result: T = task.future.result()
+        return result
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Do `work` on one state of the database, and return its result."""
+        if self._closed:
+            raise StoreError(_CLOSED)
+        self._check_file()
+        with _plain_errors(), self._readers.connect() as connection, connection.begin():
+            transaction = Transaction(connection, writing=False, explain=_explain)
+            result = work(transaction)
+            transaction.check()
+        return result
+
+    def close(self) -> None:
+        """Finish what is being written and close the file."""
+        with self._door:
+            if not self._closed:
+                self._closed = True
+                self._tasks.put(None)
+        self._thread.join()
+        self._readers.dispose()
+        self._writers.dispose()
+
+    # ------------------------------------------------------------------ the thread that writes
+
+    def _write_all(self) -> None:
+        going_on = True
+        connection: sa.Connection | None = None
+        while going_on:
+            tasks, going_on = self._waiting()
+            if not tasks:
+                continue
+            try:
+                if connection is None or connection.closed or connection.invalidated:
+                    connection = self._writers.connect()
+                self._commit(connection, tasks)
+            except BaseException as error:  # nobody may wait for ever, whatever it is
+                for task in tasks:
+                    if not task.future.done():
+                        task.future.set_exception(_in_words(error))
+                if connection is not None:
+                    with suppress(Exception):
+                        connection.close()
+                    connection = None
+            del tasks
+        if connection is not None:
+            connection.close()
+
+    def _waiting(self) -> tuple[list[_Task], bool]:
+        """All tasks that wait, at least one, and whether more may follow."""
+        tasks: list[_Task] = []
+        try:
+            task = self._tasks.get()
+            while task is not None:
+                tasks.append(task)
+                if len(tasks) == MOST_AT_ONCE:
+                    return tasks, True
+                task = self._tasks.get_nowait()
+            return tasks, False
+        except queue.Empty:
+            return tasks, True
+
+    def _commit(self, connection: sa.Connection, tasks: Sequence[_Task]) -> None:
+        transaction = connection.begin()
+        try:
+            done = [self._run(connection, task) for task in tasks]
+            self._check_file()
+            transaction.commit()
+        except (DBAPIError, sqlite3.Error, Unreachable, _Undone) as error:
+            with suppress(DBAPIError):
+                transaction.rollback()
+            if len(tasks) == 1 or isinstance(error, Unreachable):
+                for task in tasks:
+                    task.future.set_exception(_in_words(error))
+                return
+            for task in tasks:  # one of them was too much; the others shall not suffer
+                self._commit(connection, [task])
+            return
+        for task, (result, failure) in zip(tasks, done, strict=True):
+            if failure is None:
+                task.future.set_result(result)
+            else:
+                task.future.set_exception(failure)
+
+    def _check_file(self) -> None:
+        """SQLite would go on writing into a file that has lost its name."""
+        if _identity(self._path) != self._file:
+            raise Unreachable(
+                f"The file {self._path} was removed or replaced while the store is open.",
+                "Put it back, or start again. What was being saved is not kept.",
+            )
+
+    def _run(self, connection: sa.Connection, task: _Task) -> tuple[Any, BaseException | None]:
+        """Do one work in a savepoint; raise only if the whole transaction is gone."""
+        raw: Any = connection.connection.dbapi_connection
+        raw.execute("SAVEPOINT work")
+        try:
+            transaction = Transaction(connection, writing=True, explain=_explain)
+            result = task.work(transaction)
+            transaction.check()
+        except BaseException as failure:
+            if not raw.in_transaction:  # a full disk undoes everything, not the last statement only
+                raise _Undone from failure
+            raw.execute("ROLLBACK TO work")
+            raw.execute("RELEASE work")
+            return None, failure
+        raw.execute("RELEASE work")
+        return result, None
+
+
+def _engine(url: URL, begin: str, **pool: Any) -> sa.Engine:
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS}, **pool)
+    only_reads = begin == "BEGIN"
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves; Python's own comes too late
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA query_only = {int(only_reads)}")
+
+    @sa.event.listens_for(engine, "begin")
+    def start(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _existing(url: URL) -> URL:
+    """Make the file if it is not there, and the address one that never makes it.
+
+    SQLite would make it readable for all; and should it vanish later, the next connection would go on with an
+    empty one.
+    """
+    name = url.database or ""
+    if name.startswith("file:"):
+        return url
+    with suppress(OSError):  # it is there already, or SQLite will say what is wrong
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return url.set(database=f"file:{quote(os.path.abspath(name))}", query={"mode": "rw", "uri": "true"})
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _explain(error: DBAPIError) -> StoreError:
+    return of_sqlite(error.orig) if isinstance(error.orig, sqlite3.Error) else StoreError(str(error.orig))
+
+
+def _in_words(error: BaseException) -> BaseException:
+    if isinstance(error, _Undone) and error.__cause__ is not None:
+        return error.__cause__
+    if isinstance(error, DBAPIError):
+        return _explain(error)
+    return of_sqlite(error) if isinstance(error, sqlite3.Error) else error
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise _in_words(error) from error
+    except sa.exc.TimeoutError as error:
+        raise StoreError("Too many people read at once.", "Try again in a moment.") from error

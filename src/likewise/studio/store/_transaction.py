@@ -1,0 +1,11 @@
+"""All that can be done inside one transaction, the same on every database."""
+
+from __future__ import annotations
+
+from likewise.studio.store._events import Events
+from likewise.studio.store._people import People
+from likewise.studio.store._queue import Queue
+
+
+class Transaction(People, Events, Queue):
+    """People, events and the queue; given to the work of :meth:`Store.write` and :meth:`Store.read`."""

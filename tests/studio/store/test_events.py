@@ -1,0 +1,225 @@
+"""Events, on both databases."""
+
+import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from likewise.studio.records import NewEvent
+from likewise.studio.store import BadValue, KeyReused, StoreError
+
+BODY = {"kind": "pair", "items": ["ü.png", "b\n.png"], "answer": "SAME", "source": "question", "score": 0.5}
+
+
+def test_an_event_comes_back_as_it_was_given(store, people):
+    ann = people[0]
+    event, new = store.write(lambda t: t.append(NewEvent("k1", "answer", ann, BODY, "q1", 2.5)))
+    assert new
+    assert (event.seq, event.key, event.kind, event.person) == (1, "k1", "answer", ann)
+    assert (event.body, event.question, event.seconds) == (BODY, "q1", 2.5)
+    assert event.time.endswith("+00:00")
+    assert store.read(lambda t: t.event(1)) == event
+    assert store.read(lambda t: t.event(2)) is None
+    assert store.read(lambda t: t.event_by_key("k1")) == event
+    assert store.read(lambda t: t.event_by_key("k2")) is None
+    assert store.read(lambda t: t.events()) == [event]
+    assert store.read(lambda t: t.last_seq()) == 1
+
+
+def test_before_the_first_event(store):
+    assert store.read(lambda t: t.last_seq()) == 0
+    assert store.read(lambda t: t.events()) == []
+
+
+def test_a_repeated_report_counts_once(store, people):
+    given = NewEvent("k1", "skip", people[0], {"b": 1, "a": (1, None)}, "q1", 1)
+    again = NewEvent("k1", "skip", people[0], {"a": [1, None], "b": 1}, "q1", 1.0)
+    first, new = store.write(lambda t: t.append(given))
+    assert new
+    assert store.write(lambda t: t.append(again)) == (first, False)
+    assert store.read(lambda t: t.last_seq()) == 1
+
+
+OTHERS = [
+    {"kind": "skip"},
+    {"person": 2},
+    {"question": "q2"},
+    {"question": None},
+    {"seconds": 3.0},
+    {"seconds": None},
+    {"body": {"a": 2}},
+]
+
+
+def test_a_key_is_not_used_for_two_things(store, people):
+    given = {
+        "key": "k1",
+        "kind": "answer",
+        "person": people[0],
+        "body": {"a": 1},
+        "question": "q",
+        "seconds": 1,
+    }
+    store.write(lambda t: t.append(NewEvent(**given)))
+    for change in OTHERS:
+        other = NewEvent(**{**given, **change})
+        with pytest.raises(KeyReused, match="'k1' was used before"):
+            store.write(lambda t, other=other: t.append(other))
+    assert store.read(lambda t: t.last_seq()) == 1
+
+
+def test_the_same_key_from_many_at_once_counts_once(store, people):
+    start = threading.Barrier(20)
+
+    def report(_):
+        start.wait()
+        return store.write(lambda t: t.append(NewEvent("k", "answer", people[0], BODY)))
+
+    with ThreadPoolExecutor(20) as pool:
+        told = list(pool.map(report, range(20)))
+    assert sum(new for _, new in told) == 1
+    assert len({event.seq for event, _ in told}) == 1
+    assert len(store.read(lambda t: t.events())) == 1
+
+
+def test_events_by_range_person_and_kind(store, people):
+    ann, bob, _ = people
+    for i, (who, kind) in enumerate([(ann, "answer"), (bob, "skip"), (ann, "undo"), (bob, "answer")]):
+        store.write(lambda t, i=i, who=who, kind=kind: t.append(NewEvent(f"k{i}", kind, who, {"i": i})))
+
+    def seen(**choice):
+        return [event.body["i"] for event in store.read(lambda t: t.events(**choice))]
+
+    first = store.read(lambda t: t.events())[0].seq
+    assert seen() == [0, 1, 2, 3]
+    assert seen(after=first) == [1, 2, 3]
+    assert seen(before=first + 2) == [0, 1]
+    assert seen(after=first, before=first + 3) == [1, 2]
+    assert seen(limit=2) == [0, 1]
+    assert seen(limit=0) == []
+    assert seen(newest_first=True, limit=3) == [3, 2, 1]
+    assert seen(newest_first=True, before=first + 3, person=bob) == [1]
+    assert seen(person=ann) == [0, 2]
+    assert seen(kinds=["answer"]) == [0, 3]
+    assert seen(kinds=["answer", "undo"], person=ann) == [0, 2]
+    assert seen(kinds=[]) == []
+    assert seen(after=2**63 - 1) == []
+
+
+BAD = [
+    ({"key": ""}, "the key is empty"),
+    ({"key": "k" * 201}, "at most 200"),
+    ({"key": "a\0"}, "the key contains a NUL"),
+    ({"kind": "dance"}, "not 'dance'"),
+    ({"person": 2**63}, "the person must lie between"),
+    ({"person": True}, "the person must be an integer, not bool"),
+    ({"question": "\udfff"}, "the question contains half of a surrogate"),
+    ({"seconds": math.nan}, "the seconds must be finite, not nan"),
+    ({"seconds": -math.inf}, "the seconds must be finite"),
+    ({"seconds": 10**400}, "the seconds must be finite"),
+    ({"seconds": "3"}, "the seconds must be a number"),
+    ({"body": {"a": ["x", "\0"]}}, r"the body\['a'\]\[1\] contains a NUL"),
+    ({"body": {"a": {"b\ud800": 1}}}, "surrogate"),
+    ({"body": {"a": 2**63}}, r"the body\['a'\] must lie between"),
+    ({"body": {"a": -(2**63) - 1}}, r"the body\['a'\] must lie between"),
+    ({"body": {"a": math.nan}}, r"the body\['a'\] must be finite"),
+    ({"body": {"a": {1: 2}}}, "must be a text, not int"),
+    ({"body": {"a": object()}}, "holds a object, which is not JSON"),
+    ({"body": ["a"]}, "must be a mapping, not list"),
+    ({"body": {"a": "x" * 65536}}, "at most 65536"),
+    ({"body": {"a": "é" * 32768}}, "at most 65536"),
+]
+
+
+def test_what_one_of_the_databases_cannot_keep_is_refused_by_both(store, people):
+    for change, says in BAD:
+        given = {"key": "k1", "kind": "answer", "person": people[0], "body": {}, **change}
+        with pytest.raises(BadValue, match=says):
+            store.write(lambda t, given=given: t.append(NewEvent(**given)))
+    assert store.read(lambda t: t.last_seq()) == 0
+
+
+def test_a_body_nested_too_deep_is_refused(store, people):
+    body = inner = {}
+    for _ in range(2000):
+        inner["a"] = inner = {}
+    with pytest.raises(BadValue, match="nested more than"):
+        store.write(lambda t: t.append(NewEvent("k", "answer", people[0], body)))
+
+
+def test_the_largest_values_are_kept(store, people):
+    body = {"a": 2**63 - 1, "b": -(2**63), "c": 1e308, "d": "\U0001f600\x01\u2028", "e": [[], {}, None, True]}
+    store.write(lambda t: t.append(NewEvent("k" * 200, "survey", people[0], body)))
+    assert store.read(lambda t: t.events())[0].body == body
+
+
+def test_an_event_of_nobody_is_refused(store):
+    with pytest.raises(BadValue, match="no person 5"):
+        store.write(lambda t: t.append(NewEvent("k1", "answer", 5, {})))
+
+
+def test_a_choice_that_makes_no_sense_is_refused(store):
+    for choice in ({"after": 2**63}, {"before": 1.5}, {"limit": -1}, {"kinds": ["no"]}):
+        with pytest.raises(BadValue):
+            store.read(lambda t, choice=choice: t.events(**choice))
+
+
+def test_a_work_that_raises_leaves_nothing(store, people):
+    def work(t):
+        t.append(NewEvent("k1", "answer", people[0], {}))
+        t.add_person("Dee", "annotator")
+        raise KeyError("changed my mind")
+
+    with pytest.raises(KeyError, match="changed my mind"):
+        store.write(work)
+    assert store.read(lambda t: (t.last_seq(), len(t.people()))) == (0, 3)
+
+
+def test_a_statement_that_failed_cannot_be_passed_over(store, people):
+    def work(t):
+        t.append(NewEvent("k1", "answer", people[0], {}))
+        try:
+            t.append(NewEvent("k2", "answer", 99, {}))
+        except StoreError:
+            return "as if nothing had happened"
+
+    with pytest.raises(BadValue, match="no person 99"):
+        store.write(work)
+    assert store.read(lambda t: t.last_seq()) == 0
+
+
+def test_a_refusal_before_the_database_can_be_passed_over(store, people):
+    def work(t):
+        try:
+            t.append(NewEvent("", "answer", people[0], {}))
+        except BadValue:
+            return t.append(NewEvent("k2", "answer", people[0], {}))[1]
+
+    assert store.write(work) is True
+
+
+def test_whoever_reads_on_misses_nothing(store, people):
+    """Seqs are seen in order: a reader that goes on from the last one it saw gets every event, once."""
+    done = threading.Event()
+
+    def write(part):
+        for i in range(25):
+            store.write(lambda t, i=i: t.append(NewEvent(f"{part}-{i}", "answer", people[part % 3], {})))
+
+    def follow():
+        seen, last, last_round = [], 0, False
+        while not last_round:
+            last_round = done.wait(0.001)
+            seen += store.read(lambda t, last=last: t.events(after=last))
+            last = seen[-1].seq if seen else 0
+        return seen
+
+    with ThreadPoolExecutor(9) as pool:
+        reader = pool.submit(follow)
+        for writer in [pool.submit(write, part) for part in range(8)]:
+            writer.result()
+        done.set()
+        seen = reader.result()
+    assert [event.seq for event in seen] == sorted({event.seq for event in seen})
+    assert len(seen) == 200

@@ -1,0 +1,179 @@
+"""What can befall a server: it goes away, comes back, refuses, and has a password."""
+
+import logging
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from likewise.studio.records import NewEvent
+from likewise.studio.store import BadValue, StoreError, Unreachable, open_store
+
+
+@pytest.fixture
+def store(postgres_url):
+    opened = open_store(postgres_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ann(store):
+    return store.write(lambda t: t.add_person("Ann", "owner")).id
+
+
+def hang_up(postgres):
+    """End all connections of the studio, as a restart or a firewall does."""
+    with psycopg.connect(postgres.url()) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'likewise%'"
+        )
+
+
+def test_a_commit_is_on_disk_whatever_the_default_of_the_server(store):
+    def look(t):
+        return t._connection.exec_driver_sql("SHOW synchronous_commit").scalar()
+
+    assert store.write(look) == "on"
+
+
+def test_a_connection_lost_between_two_works_is_not_noticed(store, ann, postgres):
+    hang_up(postgres)
+    store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
+    hang_up(postgres)
+    assert store.read(lambda t: t.last_seq()) == 1
+
+
+def test_a_connection_lost_in_a_work_is_said_and_the_next_one_works(store, ann, postgres):
+    def work(t):
+        t.append(NewEvent("k", "answer", ann, {}))
+        hang_up(postgres)
+        t.append(NewEvent("l", "answer", ann, {}))
+
+    with pytest.raises(Unreachable, match=r"cannot be reached.*can be sent again") as caught:
+        store.write(work)
+    assert postgres.password not in str(caught.value)
+    assert store.read(lambda t: t.last_seq()) == 0
+    assert store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))[1]
+
+
+def test_a_connection_lost_at_the_commit_is_said(store, ann, postgres):
+    def work(t):
+        t.append(NewEvent("k", "answer", ann, {}))
+        hang_up(postgres)
+
+    with pytest.raises(Unreachable):
+        store.write(work)
+    assert store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))[1], (
+        "the same key can be sent again"
+    )
+
+
+def test_a_server_that_stops_and_comes_back(own_postgres):
+    store = open_store(own_postgres.empty())
+    ann = store.write(lambda t: t.add_person("Ann", "owner")).id
+    store.write(lambda t: t.append(NewEvent("before", "answer", ann, {})))
+    own_postgres.stop()
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1.*cannot be reached.*Check that it runs") as caught:
+        store.write(lambda t: t.append(NewEvent("meanwhile", "answer", ann, {})))
+    with pytest.raises(StoreError):
+        store.read(lambda t: t.events())
+    with pytest.raises(StoreError):
+        store.healthy()
+    assert own_postgres.password not in "".join(traceback.format_exception(caught.value))
+    own_postgres.start()
+    store.healthy()
+    store.write(lambda t: t.append(NewEvent("after", "answer", ann, {})))
+    assert [event.key for event in store.read(lambda t: t.events())] == ["before", "after"]
+    store.close()
+
+
+def test_works_that_wait_for_one_another_are_run_again(store, ann):
+    """Two works append the same two keys in opposite order: PostgreSQL ends one of them."""
+    first = threading.Barrier(2, timeout=20)
+    runs = []
+
+    def work(order):
+        def run(t):
+            runs.append(order)
+            t.append(NewEvent(order[0], "answer", ann, {}))
+            if len(runs) <= 2:
+                first.wait()
+            return t.append(NewEvent(order[1], "answer", ann, {}))[1]
+
+        return lambda: store.write(run)
+
+    with ThreadPoolExecutor(2) as pool:
+        told = [pool.submit(work(order)) for order in ("ab", "ba")]
+        assert sum(future.result() for future in told) == 1
+    assert len(runs) == 3
+    assert len(store.read(lambda t: t.events())) == 2
+
+
+def test_the_password_is_never_said(postgres, caplog, capfd):
+    wrong = "tr0ub4dor%&/"
+    with caplog.at_level(logging.DEBUG), pytest.raises(Unreachable) as caught:
+        open_store(postgres.url(password=wrong))
+    said = "".join(traceback.format_exception(caught.value)) + caplog.text + "".join(capfd.readouterr())
+    assert "authentication failed" in str(caught.value)
+    assert "postgres on 127.0.0.1" in str(caught.value)
+    assert wrong not in said
+    assert "tr0ub4dor" not in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:tr0ub4dor@host:port/db",
+        "mysql://ann:tr0ub4dor@host/db",
+        "tr0ub4dor",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "",
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_repeating_it(url):
+    with pytest.raises(BadValue, match=r"neither sqlite:///PATH nor postgresql://") as caught:
+        open_store(url)
+    assert "tr0ub4dor" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_server_that_is_not_there_is_said():
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        open_store("postgresql://ann:x@127.0.0.1:1/db")
+
+
+def test_a_user_who_may_not_write_is_told(postgres):
+    url = postgres.empty()
+    schema = url.rpartition("%3D")[2]
+    with psycopg.connect(postgres.url()) as connection:
+        connection.execute(f"CREATE ROLE reader{schema} LOGIN PASSWORD 'r'")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO reader{schema}")
+    host = url.partition("@")[2]
+    with pytest.raises(
+        StoreError, match=r"may not be written to: permission denied.*Give the user the right"
+    ):
+        open_store(f"postgresql://reader{schema}:r@{host}")
+
+
+def test_a_database_with_tables_of_somebody_else_is_left_alone(postgres, postgres_url):
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE events (mine text)")
+    with pytest.raises(StoreError, match=r"tables of somebody else: events\. Give an empty database"):
+        open_store(postgres_url)
+
+
+def test_two_servers_that_start_at_once_make_the_tables_once(postgres_url):
+    with ThreadPoolExecutor(4) as pool:
+        for store in pool.map(open_store, [postgres_url] * 4):
+            store.healthy()
+            store.close()
+
+
+def test_a_closed_store_says_so(store):
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.read(lambda t: None)
