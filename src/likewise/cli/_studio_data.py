@@ -1,0 +1,174 @@
+"""The data of a studio: a folder of pictures or sounds, or a table, as items to look at and features."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+import click
+
+from likewise.cli._studio_source import (
+    WORD,
+    Anew,
+    Medium,
+    SourceData,
+    check_enough,
+    features_of,
+    short,
+    unreadable,
+)
+from likewise.cli._studio_table import read_table_source
+from likewise.exceptions import FileFormatError
+from likewise.features._features import Step, some
+from likewise.studio._fingerprint import files_beneath
+from likewise.studio._sniff import FIRST, content_type
+from likewise.studio.items import id_problem
+from likewise.studio.records import Described, Item
+
+__all__ = ["SourceData", "read_source"]
+
+ENDS: dict[str, Medium] = {
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".jpe", ".gif", ".webp", ".bmp"), "image"),
+    **dict.fromkeys((".wav", ".wave", ".mp3", ".ogg", ".oga", ".flac"), "sound"),
+}
+
+
+def read_source(
+    path: str | os.PathLike[str],
+    *,
+    text: Sequence[str] | None = None,
+    image: str | None = None,
+    audio: str | None = None,
+    id_column: str | None = None,
+    truth: str | None = None,
+    features: str | None = None,
+    drop: Sequence[str] = (),
+    encoding: str = "utf-8",
+    seed: int = 0,
+    progress: Step | None = None,
+) -> SourceData:
+    """Read a folder of pictures or sounds, or a table; `image` and `audio` name a column of it.
+
+    `text` names one or more, which are read one after the other. `features` is a ``.npy`` file with a row for
+    each item. `progress` is told how many files of how many have been read.
+    """
+    place = Path(path)
+    if features is not None and not features.lower().endswith(".npy"):
+        raise click.BadParameter(
+            f"wanted a .npy file with a row of numbers for each item, got {features!r}.",
+            param_hint="'--features'",
+        )
+    if place.is_dir():
+        named = {
+            "--text": ", ".join(text or ()) or None,
+            "--image": image,
+            "--audio": audio,
+            "--id": id_column,
+            "--truth": truth,
+        }
+        for option, name in [*named.items(), ("--drop", ", ".join(drop) or None)]:
+            if name is not None:
+                raise click.UsageError(f"{option} names a column of a table, and {place} is a folder.")
+        return _folder(place, features, progress)
+    if not place.exists():
+        raise FileFormatError(f"there is no file or folder {place}.")
+    if place.suffix.lower() in (".json", ".jsonl", ".ndjson"):
+        raise FileFormatError(f"{place} is JSON; wanted a table as CSV or Parquet, or a folder.")
+    if place.suffix.lower() in ENDS:
+        raise FileFormatError(f"{place} is one file; give the folder that it is in: {place.parent}.")
+    return read_table_source(
+        place,
+        text=text or (),
+        image=image,
+        audio=audio,
+        id_column=id_column,
+        truth=truth,
+        features=features,
+        drop=drop,
+        encoding=encoding,
+        seed=seed,
+        progress=progress,
+    )
+
+
+# ---------------------------------------------------------------------- a folder
+
+
+def _folder(folder: Path, features: str | None, progress: Step | None) -> SourceData:
+    names: dict[Medium, list[str]] = {"image": [], "sound": []}
+    others: list[str] = []
+    away: list[str] = []
+    top = folder.resolve()
+    for name, _ in files_beneath(folder):
+        medium = _medium(folder / name)
+        if medium is None:
+            others.append(name)
+        elif id_problem(name) or not (folder / name).resolve().is_relative_to(top):
+            away.append(ascii(name)[1:-1] if id_problem(name) else name)
+        else:
+            names[medium].append(name)
+    kind: Medium = max(names, key=lambda each: len(names[each]))
+    found = sorted(names[kind])
+    minor: Medium = "sound" if kind == "image" else "image"
+    if not found:
+        raise FileFormatError(_no_media(folder, others))
+    notes = []
+    if names[minor]:
+        notes.append(f"{len(names[minor])} {WORD[minor]} are left out: {some(sorted(names[minor]))}.")
+    if others:
+        notes.append(f"{len(others)} file(s) of other kinds are left out: {some(sorted(others))}.")
+    if away:
+        notes.append(
+            f"{len(away)} link(s) out of the folder or names that are not UTF-8 are left out: {some(away)}."
+        )
+    made, kept = features_of(folder, kind, found, features, progress)
+    notes += [*made.notes, *unreadable(found, made)]
+    found = [found[row] for row in kept]
+    check_enough(len(found), str(folder))
+    truths = _sub_folders(found)
+    if truths is not None:
+        notes.append(f"the names of the {len(set(truths))} sub-folders are taken for the true classes.")
+
+    def items() -> Iterator[Item]:
+        for row, name in enumerate(found):
+            # The title leaves out the folder, which may be the true class.
+            title = PurePosixPath(name).name
+            known = None if truths is None else truths[row]
+            yield Item(row, name, kind, short(title), media=name, truth=known)
+
+    described = Described(
+        kind, len(found), has_truth=truths is not None, features=made.said, notes=tuple(notes)
+    )
+    return SourceData(made.X, Anew(items), described)
+
+
+def _medium(path: Path) -> Medium | None:
+    """Tell pictures and sounds by the ends of their names, or by their first bytes if they have none."""
+    if path.suffix:
+        return ENDS.get(path.suffix.lower())
+    try:
+        with path.open("rb") as file:
+            kind = content_type(file.read(FIRST))
+    except OSError:
+        return None
+    return None if kind is None else "image" if kind.startswith("image/") else "sound"
+
+
+def _no_media(folder: Path, others: list[str]) -> str:
+    ends = ", ".join(sorted(end[1:] for end in ENDS))
+    tables = [name for name in others if name.lower().endswith((".csv", ".tsv", ".parquet", ".pq"))]
+    if tables:
+        return (
+            f"{folder} has no pictures or sounds. If the items are in a table, give it: {folder / tables[0]}."
+        )
+    has = f"It has {some(sorted(others))}" if others else "It is empty"
+    return f"{folder} has no pictures or sounds. {has}; wanted files that end in one of {ends}."
+
+
+def _sub_folders(names: list[str]) -> list[str] | None:
+    """Return the folder of each file, if each is one level deep and there are several folders."""
+    parts = [PurePosixPath(name).parts for name in names]
+    if any(len(each) != 2 for each in parts) or len({each[0] for each in parts}) < 2:
+        return None
+    return [each[0] for each in parts]

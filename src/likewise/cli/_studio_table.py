@@ -1,0 +1,248 @@
+"""A table as the data of a studio: rows, texts, or the files that a column names."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import click
+import numpy as np
+
+from likewise.cli._raw import Raw, read_raw
+from likewise.cli._studio_source import (
+    Anew,
+    Medium,
+    SourceData,
+    check_enough,
+    features_of,
+    short,
+    unreadable,
+)
+from likewise.cli._tables import ids_of, texts_of, unknown_column
+from likewise.exceptions import FileFormatError
+from likewise.features import Features, array_features, table_features, text_features
+from likewise.features._features import Step, some
+from likewise.studio.items import id_problem
+from likewise.studio.records import Described, Item, ItemKind
+
+
+def read_table_source(
+    place: Path,
+    *,
+    text: Sequence[str],
+    image: str | None,
+    audio: str | None,
+    id_column: str | None,
+    truth: str | None,
+    features: str | None,
+    drop: Sequence[str],
+    encoding: str,
+    seed: int,
+    progress: Step | None,
+) -> SourceData:
+    """Read a table; see :func:`likewise.cli._studio_data.read_source`."""
+    named = [("--text", name) for name in text]
+    named += [(option, name) for option, name in (("--image", image), ("--audio", audio)) if name is not None]
+    if len({option for option, _ in named}) > 1:
+        raise click.UsageError("give one of --text, --image and --audio: an item is one of them.")
+    raw = read_raw(str(place), encoding=encoding)
+    table = _Table(raw, id_column, truth, tuple(name for _, name in named), tuple(drop))
+    table.check(named)
+    if text:
+        return _texts(table, features, seed)
+    if named:
+        return _media_column(table, place, "image" if image is not None else "sound", features, progress)
+    return _rows(table, features)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A table, and which of its columns are what."""
+
+    raw: Raw
+    id: str | None
+    truth: str | None
+    shown: tuple[str, ...]  # the columns of texts, or the one of media
+    drop: tuple[str, ...]
+
+    def check(self, shown: list[tuple[str, str]]) -> None:
+        """Make sure that every column named is there, and that none is named for two ends."""
+        ends: dict[str, str] = {}
+        dropped = [("--drop", name) for name in self.drop]
+        for option, name in [("--id", self.id), ("--truth", self.truth), *shown, *dropped]:
+            if name is None:
+                continue
+            if name not in self.raw.names:
+                raise click.BadParameter(unknown_column(name, self.raw), param_hint=f"'{option}'")
+            if name in ends:
+                what = "twice" if ends[name] == option else f"for {ends[name]} as well"
+                raise click.BadParameter(f"the column {name!r} is named {what}.", param_hint=f"'{option}'")
+            ends[name] = option
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The columns that are shown in cells."""
+        taken = {self.id, self.truth, *self.shown, *self.drop}
+        return tuple(name for name in self.raw.names if name not in taken)
+
+    def ids(self) -> tuple[str, ...]:
+        """Return the id of each row."""
+        ids = ids_of(self.raw, self.id).ids
+        for row, id in enumerate(ids):
+            if problem := id_problem(id):
+                raise FileFormatError(f"{self.raw.place(row)}: the id (column {self.id!r}) {problem}.")
+        return ids
+
+    def truths(self) -> tuple[str | None, ...] | None:
+        """Return the true class of each row, if a column holds it."""
+        return None if self.truth is None else texts_of(self.raw, self.truth)
+
+    def data(
+        self,
+        made: Features,
+        kind: ItemKind,
+        kept: Sequence[int],
+        look: Callable[[int], tuple[str, str | None, str | None]],
+        notes: Sequence[str] = (),
+    ) -> SourceData:
+        """Put together features and items; `look` gives title, text and file of a row of the table."""
+        check_enough(len(kept), self.raw.path)
+        ids, truths, names = self.ids(), self.truths(), self.others
+        columns = [self.raw.columns[self.raw.names.index(name)] for name in names]
+
+        def items() -> Iterator[Item]:
+            for row, at in enumerate(kept):
+                title, text, media = look(at)
+                cells = tuple((name, _cell(column[at])) for name, column in zip(names, columns, strict=True))
+                known = None if truths is None else truths[at]
+                yield Item(row, ids[at], kind, title or ids[at], text, cells, media, known)
+
+        has_truth = truths is not None and any(known is not None for known in truths)
+        told = (*notes, *made.notes)
+        described = Described(kind, len(kept), names, has_truth, made.said, told)
+        return SourceData(made.X, Anew(items), described)
+
+
+def _texts(table: _Table, features: str | None, seed: int) -> SourceData:
+    raw = table.raw
+    columns = [_words(raw, name) for name in table.shown]
+    texts = ["\n\n".join(cell for cell in row if cell) for row in zip(*columns, strict=True)]
+    named = " and ".join(map(repr, table.shown))
+    if features is not None:
+        made = array_features(features, n_rows=raw.n_rows, of="rows in the table")
+    else:
+        try:
+            made = text_features(texts, method="auto", named=named, seed=seed)
+        except FileFormatError as error:
+            raise FileFormatError(f"{raw.path}: {error}") from error
+    return table.data(made, "text", range(raw.n_rows), lambda row: (short(texts[row]), texts[row], None))
+
+
+def _rows(table: _Table, features: str | None) -> SourceData:
+    raw, notes = table.raw, []
+    if features is not None:
+        made = array_features(features, n_rows=raw.n_rows, of="rows in the table")
+    else:
+        names = [name for name in table.others if name not in raw.unnamed]
+        if left := [name for name in table.others if name in raw.unnamed]:
+            notes.append(
+                f"{some(left)} has no name of its own, and may be an index that pandas wrote; it is not "
+                f"learnt from. Use it as the ids with --id '{left[0]}'."
+            )
+        try:
+            made = table_features({name: raw.columns[raw.names.index(name)] for name in names})
+        except FileFormatError as error:
+            raise FileFormatError(f"{raw.path}: {error}") from error
+    return table.data(made, "row", range(raw.n_rows), lambda row: ("", None, None), notes)
+
+
+def _media_column(
+    table: _Table, place: Path, kind: Medium, features: str | None, progress: Step | None
+) -> SourceData:
+    raw, column = table.raw, table.shown[0]
+    option = "--image" if kind == "image" else "--audio"
+    cells = _words(raw, column)
+    names = [None if cell is None else _beneath(raw, row, cell, option) for row, cell in enumerate(cells)]
+    rows = [row for row, name in enumerate(names) if name is not None]
+    found = [name for name in names if name is not None]
+    notes = []
+    if len(rows) < raw.n_rows:
+        notes.append(f"{raw.n_rows - len(rows)} row(s) are left out, for their {column!r} is empty.")
+    if not rows:
+        raise FileFormatError(f"{raw.path}: every cell of {column!r} is empty; there is nothing to show.")
+    if features is not None:
+        whole = array_features(features, n_rows=raw.n_rows, of="rows in the table")
+        made, kept = Features(whole.X[rows], whole.said, whole.notes), rows
+    else:
+        made, places = features_of(place.absolute().parent, kind, found, None, progress)
+        notes += unreadable(found, made)
+        kept = [rows[at] for at in places]
+
+    def look(row: int) -> tuple[str, str | None, str | None]:
+        name = str(names[row])
+        return short(PurePosixPath(name).name), None, name  # the folder may be the true class
+
+    return table.data(made, kind, kept, look, notes)
+
+
+def _beneath(raw: Raw, row: int, cell: str, option: str) -> str:
+    """Return the path of a file relative to the folder of the table, with slashes."""
+    where = f"{raw.place(row)}: {option} names {cell[:80]!r}, "
+    if "://" in cell or cell.lower().startswith(("data:", "//", "\\\\")):
+        raise FileFormatError(
+            f"{where}an address on a network. Nothing is ever fetched: save the files beside the table and "
+            "name them there."
+        )
+    name = cell.strip().replace("\\", "/") if os.name == "nt" else cell.strip()
+    folder = Path(raw.path).absolute().parent
+    inside = os.path.normpath(folder / name)
+    if "\x00" in name or not _is_inside(Path(inside), folder):
+        raise FileFormatError(
+            f"{where}which is not in the folder of the table, {folder}. Files elsewhere are not served; put "
+            "the table beside the files, or above them."
+        )
+    return Path(inside).relative_to(folder).as_posix()
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a file is in a folder, by its name and by where links lead."""
+    if not path.is_relative_to(folder) or path == folder:
+        return False
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # links that go round in a circle
+        return False
+
+
+# ---------------------------------------------------------------------- cells as text
+
+
+def _words(raw: Raw, name: str) -> tuple[str | None, ...]:
+    column = raw.columns[raw.names.index(name)]
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        raise FileFormatError(f"{raw.path}: the column {name!r} holds numbers; wanted text.")
+    return tuple(_cell(value) or None for value in column)
+
+
+def _cell(value: Any) -> str:
+    """Return a cell as it is shown.
+
+    >>> _cell(2.0), _cell(None), _cell(b"abc")
+    ('2', '', '3 bytes')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        if math.isnan(number):
+            return ""
+        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else f"{number:.12g}"
+    return str(value)

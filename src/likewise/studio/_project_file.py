@@ -1,0 +1,129 @@
+"""``project.json``: what was asked for and what the data were like, as a file that people can read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any, get_args
+
+from likewise.exceptions import FileFormatError
+from likewise.studio._fingerprint import Fingerprint
+from likewise.studio.records import AskKind, Described, ItemKind, Settings
+
+FORMAT = "likewise project"
+VERSION = 1
+SUFFIX = ".likewise"
+FILE = "project.json"
+
+
+def write(path: Path, settings: Settings, described: Described, source: dict[str, Any]) -> None:
+    """Write the file of a project."""
+    said = {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": dataclasses.asdict(settings),
+        "source": source,
+        "described": dataclasses.asdict(described),
+    }
+    path.write_text(json.dumps(said, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+@dataclasses.dataclass(frozen=True)
+class Said:
+    """What stands in the file of a project; `source` is its entry as it is."""
+
+    settings: Settings
+    described: Described
+    data: Path
+    was: Fingerprint
+    source: dict[str, Any]
+
+
+def read(place: Path) -> Said:
+    """Read the file of the project in a folder, or say what is wrong with it."""
+    said = _read(place)
+    source = _source(said, place)
+    data = Path(os.path.normpath(place / source["path"]))
+    return Said(_settings(said, place), _described(said, place), data, source["was"], source)
+
+
+def _read(place: Path) -> dict[str, Any]:
+    path = place / FILE
+    try:
+        said = json.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError as error:
+        if place.is_dir():
+            raise FileFormatError(
+                f"{place} is not a project of the studio: it has no {FILE}. Give the folder of a project, "
+                f"which ends in {SUFFIX}, or the data to make one for."
+            ) from error
+        raise FileFormatError(f"there is no project {place}.") from error
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise FileFormatError(
+            f"{path} cannot be read, or is cut short: {error}. It is put in place whole, so look for a "
+            "change made by hand; put back a copy of the project."
+        ) from error
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise FileFormatError(f"{path} is not that of a project: it does not say “format: {FORMAT}”.")
+    version = said.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise FileFormatError(f"{path}: the version should be a whole number, got {version!r}.")
+    if version > VERSION:
+        raise FileFormatError(
+            f"{path}: the project is of version {version}, made by a newer likewise; this one reads up to "
+            f"version {VERSION}. Update likewise."
+        )
+    return said
+
+
+def _part(said: dict[str, Any], name: str, place: Path) -> dict[str, Any]:
+    part = said.get(name)
+    if not isinstance(part, dict):
+        raise FileFormatError(f"{place / FILE}: {name!r} should be an object, got {part!r}.")
+    return part
+
+
+def _settings(said: dict[str, Any], place: Path) -> Settings:
+    part = _part(said, "settings", place)
+    try:
+        settings = Settings(**part)
+    except TypeError as error:
+        raise FileFormatError(f"{place / FILE}: the settings cannot be read: {error}.") from error
+    whole = {"n_clusters": True, "overlap": False, "seed": False, "budget": True}
+    for name, may_lack in whole.items():
+        value = getattr(settings, name)
+        if type(value) is not int and not (may_lack and value is None):
+            raise FileFormatError(f"{place / FILE}: {name!r} should be a whole number, got {value!r}.")
+    if settings.ask not in get_args(AskKind):
+        raise FileFormatError(
+            f"{place / FILE}: 'ask' should be one of {', '.join(get_args(AskKind))}, got {settings.ask!r}."
+        )
+    return settings
+
+
+def _described(said: dict[str, Any], place: Path) -> Described:
+    part = _part(said, "described", place)
+    try:
+        described = Described(
+            **part
+            | {
+                "columns": tuple(part.get("columns", ())),
+                "notes": tuple(part.get("notes", ())),
+            }  # lists in JSON
+        )
+    except TypeError as error:
+        raise FileFormatError(f"{place / FILE}: what is described cannot be read: {error}.") from error
+    if described.kind not in get_args(ItemKind):
+        raise FileFormatError(f"{place / FILE}: items cannot be of the kind {described.kind!r}.")
+    return described
+
+
+def _source(said: dict[str, Any], place: Path) -> dict[str, Any]:
+    part = _part(said, "source", place)
+    if not isinstance(part.get("path"), str) or not isinstance(part.get("was"), dict):
+        raise FileFormatError(f"{place / FILE}: 'source' should have a path and what it was, got {part!r}.")
+    return part

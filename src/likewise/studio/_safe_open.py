@@ -1,0 +1,59 @@
+"""Files beneath a folder, opened so that nothing outside of it can be had: by no name, link or swap."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+
+class Outside(Exception):
+    """A name that leads out of the folder."""
+
+
+class NotAFile(Exception):
+    """A name that leads to a folder, a pipe or a device."""
+
+
+def open_beneath(root: Path, name: str) -> BinaryIO:
+    """Open a file for reading by its path relative to `root`, with slashes.
+
+    Links are followed as long as they stay inside. The path without links is then walked down from the
+    folder, each step refusing a link, so that one that is put there meanwhile leads nowhere.
+    """
+    pure = PurePosixPath(name)
+    if not name or "\x00" in name or "\\" in name or ":" in pure.parts[0] or pure.is_absolute():
+        raise Outside(name)
+    if ".." in pure.parts:
+        raise Outside(name)
+    top = root.resolve(strict=True)
+    real = top.joinpath(*pure.parts).resolve(strict=True)
+    if not real.is_relative_to(top):
+        raise Outside(name)
+    handle = _walk(top, real.relative_to(top).parts, real)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise NotAFile(name)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _walk(top: Path, parts: tuple[str, ...], real: Path) -> int:
+    if not parts:
+        raise NotAFile(str(real))
+    if os.open not in os.supports_dir_fd:  # Windows
+        return os.open(real, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    no_link = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    place = os.open(top, no_link | os.O_DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            below = os.open(part, no_link | os.O_DIRECTORY, dir_fd=place)
+            os.close(place)
+            place = below
+        # A pipe without a writer would keep us waiting.
+        return os.open(parts[-1], no_link | os.O_NONBLOCK, dir_fd=place)
+    finally:
+        os.close(place)

@@ -1,0 +1,233 @@
+"""What earlier files say, as plain statements about item ids: of groups, of hints, of an interview."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from likewise.active import Question
+from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.supervision import RowIds, Supervision, read_hints
+from likewise.supervision._records import Problems
+
+MOST = 100_000  # statements; more would keep a studio busy for hours
+_SHOWN = 100  # so many bad lines are told of at once
+
+
+class Told(NamedTuple):
+    """One earlier answer."""
+
+    kind: Literal["pair", "triplet"]
+    items: tuple[str, ...]
+    answer: str
+    annotator: str | None = None
+    seconds: float | None = None
+    time: str | None = None
+    line: int = 0
+
+
+@dataclass
+class Earlier:
+    """What stands in a file.
+
+    Attributes
+    ----------
+    form : {"answers", "labels", "hints", "interview"}
+        What kind of file it is.
+    told : list of Told
+        What was said.
+    names : list of (str, str)
+        The id of an item, and the name of its group.
+    notes : list of str
+        What was left out, and why.
+    """
+
+    form: Literal["answers", "labels", "hints", "interview"]
+    told: list[Told] = field(default_factory=list)
+    names: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class AllProblems(Problems):
+    """Tells of every bad line, up to a hundred."""
+
+    def settle(self) -> None:
+        """Raise one error that shows the problems, if there are any."""
+        if not self.found:
+            return
+        self.found.sort(key=lambda problem: problem[0])
+        shown = [f"{self.path}{self.word}{line}: {text}" for line, text in self.found[:_SHOWN]]
+        if (more := len(self.found) - _SHOWN) > 0:
+            shown.append(f"and {more} more.")
+        raise FileFormatError("\n".join([*shown, "Nothing was imported."]))
+
+
+def checked(earlier: Earlier, path: Path) -> Earlier:
+    """Refuse more than a studio can bear."""
+    if len(earlier.told) > MOST:
+        raise FileFormatError(
+            f"{path} would become {len(earlier.told):,} answers; wanted at most {MOST:,}. Keep the lines "
+            "that say most, such as some items of each group. Nothing was imported."
+        )
+    return earlier
+
+
+def counted(n: int, noun: str) -> str:
+    """Say how many there are.
+
+    >>> counted(1, "answer"), counted(2000, "answer")
+    ('1 answer', '2,000 answers')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a person or a group, or raise ValueError if it cannot be shown in a line."""
+    from likewise.studio.service._people import clean_name
+
+    try:
+        return clean_name(name, "a name")
+    except LikewiseError as error:
+        raise ValueError(f"{name[:80]!r}: {error}") from error
+
+
+# ---------------------------------------------------------------------- groups and hints
+
+
+def of_groups(groups: list[list[str]]) -> list[Told]:
+    """Say with few statements which items are together: the first of a group with each of the others."""
+    together = [Told("pair", (items[0], other), "SAME") for items in groups for other in items[1:]]
+    return together + _apart([items[0] for items in groups])
+
+
+def _apart(items: Iterable[str]) -> list[Told]:
+    return [Told("pair", pair, "DIFFERENT") for pair in combinations(items, 2)]
+
+
+def of_hints_file(path: Path, ids: RowIds, kind: str, encoding: str) -> Earlier:
+    """Read a file of hints as answers."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        hints = read_hints(path, ids, format=kind, encoding=encoding)  # type: ignore[arg-type]
+    earlier = _of_hints(hints, ids, str(path))
+    earlier.notes[:0] = [str(warning.message) for warning in caught]
+    return checked(earlier, path)
+
+
+def _of_hints(hints: Supervision, ids: RowIds, path: str) -> Earlier:
+    """Say as answers what hints say."""
+    if "bags" in hints.kinds:
+        raise FileFormatError(
+            f"{path} has bags, and no question of the studio is about bags. Turn them into links with "
+            "likewise.supervision.bags_to_links, and write these. Nothing was imported."
+        )
+    earlier = Earlier("hints")
+    told = earlier.told
+
+    def named(rows: Iterable[int]) -> list[str]:
+        return [ids[row] for row in rows]
+
+    told += [Told("pair", tuple(named(pair)), "SAME") for pair in hints.must.tolist()]
+    told += [Told("pair", tuple(named(pair)), "DIFFERENT") for pair in hints.cannot.tolist()]
+    for group in hints.must_groups:
+        first, *others = named(group.tolist())
+        told += [Told("pair", (first, other), "SAME") for other in others]
+    for group in hints.cannot_groups:
+        told += _apart(named(group.tolist()))
+    for rows, answer in zip(hints.triplets.tolist(), hints.answer_words, strict=True):
+        told.append(Told("triplet", tuple(named(rows)), str(answer)))
+    groups: dict[int, list[str]] = {}
+    for row, code in enumerate(hints.label_codes.tolist()):
+        if code >= 0:
+            groups.setdefault(code, []).append(ids[row])
+    told += of_groups(list(groups.values()))
+    try:
+        earlier.names = [(items[0], checked_name(str(hints.classes[code]))) for code, items in groups.items()]
+    except ValueError as error:
+        raise FileFormatError(
+            f"{path}: a label is no name for a group: {error} Nothing was imported."
+        ) from error
+    if any((weights != 1).any() for weights in _weights(hints)):
+        earlier.notes.append("Weights are not kept: an answer counts by who gave it.")
+    return earlier
+
+
+def _weights(hints: Supervision) -> list[Any]:
+    links = [hints.must_weights, hints.cannot_weights, hints.triplet_weights]
+    return [*links, hints.must_groups.weights, hints.cannot_groups.weights]
+
+
+# ---------------------------------------------------------------------- interviews of `likewise ask`
+
+
+def of_interview(path: Path, ids: RowIds) -> Earlier:
+    """Read what was said in an interview, and still counts; trays become the pairs that they state."""
+    from likewise.active import _file
+
+    content = _file.read(path).content
+    rows = content.get("data", {}).get("rows") if isinstance(content.get("data"), dict) else None
+    problems = AllProblems(str(path), ", event ")
+    earlier = Earlier("interview")
+    history = content.get("history")
+    if not isinstance(history, list):
+        raise FileFormatError(f"{path}: 'history' should be a list, got {history!r}.")
+    if any("rows" in entry for entry in history if isinstance(entry, dict)):
+        if rows != len(ids):
+            raise FileFormatError(
+                f"{path} speaks of row numbers, of {rows} rows; this project has {len(ids)} items. Hold the "
+                "interview with likewise ask --id COLUMN, so that it speaks of ids."
+            )
+        earlier.notes.append(
+            "The interview speaks of row numbers; they are taken for the rows of this project."
+        )
+    undone = {e.get("of") for e in history if isinstance(e, dict) and e.get("event") == "undo"}
+    n_silent = 0
+    for number, entry in enumerate(history):
+        try:
+            if not isinstance(entry, dict):
+                raise ValueError(f"wanted an object, got {entry!r}.")
+            if entry.get("event") != "answer" or number in undone:
+                continue
+            told = _of_entry(entry, ids, number)
+            n_silent += not told
+            earlier.told += told
+        except (LikewiseError, ValueError, KeyError, TypeError, IndexError) as error:
+            problems.add(number, f"{json.dumps(entry, ensure_ascii=False)[:200]} cannot be read: {error}")
+    problems.settle()
+    if n_silent:
+        earlier.notes.append(f"Left out: {counted(n_silent, 'answer')} about trays without a link.")
+    given = content.get("hints")
+    if given:
+        hints = _file.Saved(str(path), content)._hints(ids)
+        earlier.told += (more := _of_hints(hints, ids, str(path))).told
+        earlier.names += more.names
+    return checked(earlier, path)
+
+
+def _of_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[Told]:
+    from likewise.active import _file
+    from likewise.active._questions import Reply
+
+    named: RowIds | None = ids if "items" in entry else None
+    rows = _file._rows(entry["items" if named is not None else "rows"], named)
+    who = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
+    if any(row >= len(ids) for row in rows if isinstance(row, int)):
+        raise ValueError(f"there is no row {max(rows)}; the rows are 0 to {len(ids) - 1}.")
+    reply = Reply(Question(entry["kind"], rows), _file._answer_of(entry["answer"], named), **who)
+    name = None if reply.annotator is None else checked_name(reply.annotator)
+    said = {"annotator": name, "seconds": reply.seconds, "time": reply.time, "line": number}
+    question = reply.question
+    if question.kind in ("pair", "triplet"):
+        # A pair may have been shown the other way round; what it says is the same.
+        items = tuple(ids[row] for row in question.rows)
+        return [Told(question.kind, items, str(reply.answer), **said)]  # type: ignore[arg-type]
+    piles = [[ids[row] for row in pile] for pile in reply.piles]
+    told = [Told("pair", (pile[0], other), "SAME", **said) for pile in piles for other in pile[1:]]  # type: ignore[arg-type]
+    for one, other in combinations(piles, 2):
+        told += [Told("pair", pair, "DIFFERENT", **said) for pair in product(one, other)]  # type: ignore[arg-type]
+    return told

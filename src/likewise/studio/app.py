@@ -1,0 +1,141 @@
+"""The studio as a web application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from likewise import __version__
+from likewise.exceptions import LikewiseError
+from likewise.studio.media import MediaError
+from likewise.studio.routes import groups, items, live, login, pages, people, questions, results, study
+from likewise.studio.security import Guard, checked_base
+from likewise.studio.service import Refused, Studio
+from likewise.studio.store import BadValue, KeyReused, NameTaken, StoreError
+
+log = logging.getLogger("likewise.studio")
+_PARTS = (login, questions, items, groups, people, study, results, live)
+
+
+def create_app(
+    studio: Studio,
+    *,
+    hosts: Callable[[], frozenset[str]],
+    link: Callable[[str], str],
+    base: str = "",
+    https: bool = False,
+) -> Any:
+    """Return the ASGI application of a studio, which has been started.
+
+    Parameters
+    ----------
+    studio : Studio
+        What it serves.
+    hosts : callable
+        Returns the names, with ports, by which it may be called.
+    link : callable
+        Makes a login link of a token.
+    base : str
+        The path below which a proxy shows it.
+    https : bool
+        True if browsers come by https, so that cookies are for https only.
+    """
+    base = checked_base(base)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.closing = asyncio.Event()
+        yield
+        app.state.closing.set()
+
+    app = FastAPI(
+        title="likewise studio",
+        version=__version__,
+        description="Questions about items, and the groups that follow from the answers. Log in with a link; "
+        "send X-Likewise: 1 and JSON with everything that changes something.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # these pages load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,  # it would lead away from the base path
+        lifespan=lifespan,
+    )
+    app.state.studio, app.state.base, app.state.https, app.state.link = studio, base, https, link
+    for part in _PARTS:
+        app.include_router(part.router)
+    app.include_router(pages.health_router)
+    app.include_router(pages.router)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(MediaError, _no_media)
+    app.add_exception_handler(StoreError, _store)
+    for kind in (BadValue, KeyReused, NameTaken):
+        app.add_exception_handler(kind, _bad_value)
+    app.add_exception_handler(LikewiseError, _known)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unknown)
+    return Guard(app, hosts, base)
+
+
+def _error(status: int, code: str, message: str, way_on: str = "", **headers: str) -> JSONResponse:
+    content = {"error": {"code": code, "message": _printable(message), "way_on": way_on}}
+    return JSONResponse(content, status_code=status, headers=headers or None)
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _without_folders(request: Request, text: str) -> str:
+    """Return a message without where on the machine the project is: that is for the owner alone."""
+    project = request.app.state.studio.project
+    for folder in (project.folder.parent, project.folder.resolve().parent):
+        text = text.replace(f"{folder}/", "")
+    return text
+
+
+async def _refused(request: Request, error: Any) -> JSONResponse:
+    return _error(error.status, error.code, error.message, error.way_on)
+
+
+async def _no_media(request: Request, error: Any) -> JSONResponse:
+    return _error(404, "no_media", str(error), "The question can be answered or skipped without it.")
+
+
+async def _store(request: Request, error: Any) -> JSONResponse:
+    log.error("%s", error)
+    way_on = error.way_on or "It was not saved. The page keeps it and tries again by itself."
+    message = _without_folders(request, error.message)
+    return _error(503, "not_saved", message, _without_folders(request, way_on), **{"Retry-After": "5"})
+
+
+async def _bad_value(request: Request, error: Any) -> JSONResponse:
+    return _error(409 if isinstance(error, KeyReused) else 422, "bad_value", error.message, error.way_on)
+
+
+async def _known(request: Request, error: Any) -> JSONResponse:
+    return _error(400, "refused", _without_folders(request, str(error)))
+
+
+async def _invalid(request: Request, error: Any) -> JSONResponse:
+    # What was sent is left out: it may be long, or hold what no answer can hold.
+    problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5]]
+    return _error(422, "bad_request", "; ".join(problems))
+
+
+async def _http(request: Request, error: Any) -> JSONResponse:
+    words = {404: "There is nothing here.", 405: "This cannot be done here."}
+    headers = dict(error.headers or {})
+    return _error(error.status_code, "http", words.get(error.status_code, str(error.detail)), **headers)
+
+
+async def _unknown(request: Request, error: Any) -> JSONResponse:
+    log.exception("a request failed: %s %s", request.method, request.url.path, exc_info=error)
+    return _error(500, "failed", "Something went wrong in the studio.", "The owner finds it in the terminal.")

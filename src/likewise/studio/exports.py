@@ -1,0 +1,303 @@
+"""What a project holds as files: labels, hints and answers, as CSV, JSON Lines or Parquet.
+
+Cells of text that a spreadsheet would take for a formula get an apostrophe in front in CSV files; see
+:func:`harmless`. JSON Lines and Parquet hold every text as it is, and so does a file of hints.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from likewise._optional import require
+from likewise.active._history import supervision_of
+from likewise.exceptions import LikewiseError
+from likewise.studio.records import Person, Picture, StoredEvent
+from likewise.supervision import RowIds, Supervision, write_hints
+from likewise.supervision._tables import csv_line
+
+if TYPE_CHECKING:
+    from likewise.studio.store import Store, Transaction
+
+What = Literal["labels", "hints", "answers"]
+Format = Literal["csv", "jsonl", "parquet"]
+MEDIA_TYPES: dict[Format, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+}
+UNCOUNTED = ("practice",)  # sources of answers that say nothing of the items
+
+
+# ---------------------------------------------------------------------- cells that are no formulas
+
+# Spreadsheets pass over blanks and signs that are not seen, and take the wide signs of East Asian
+# keyboards for the narrow ones. A tab or a line break in front is enough for some of them.
+_UNSEEN = r"[\s\x00-\x1f\x7f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
+_QUOTED = re.compile('[",\\r\\n]')
+_FORMULA = re.compile(rf"'*{_UNSEEN}[=+\-@＝＋－＠\t\r\n]")
+
+
+def harmless(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: one that looks so gets an apostrophe.
+
+    One that has apostrophes before the sign already gets one more, so that :func:`original` can tell.
+
+    >>> harmless("=1+1"), harmless("wren"), harmless("'=1+1")
+    ("'=1+1", 'wren', "''=1+1")
+    """
+    if text[:1].isalnum():  # nearly all of them
+        return text
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def original(cell: str) -> str:
+    """Return the text that :func:`harmless` made a cell of.
+
+    >>> original("'=1+1"), original("wren"), original("'tis")
+    ('=1+1', 'wren', "'tis")
+    """
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+# ---------------------------------------------------------------------- what is there at one moment
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All people and events of a project, as they were at one moment."""
+
+    people: Mapping[int, Person]
+    events: tuple[StoredEvent, ...]
+
+    @classmethod
+    def of(cls, store: Store) -> Snapshot:
+        """Read everything in one transaction."""
+
+        def work(tx: Transaction) -> Snapshot:
+            return cls({person.id: person for person in tx.people()}, tuple(tx.events()))
+
+        return store.read(work)
+
+    @cached_property
+    def undone(self) -> frozenset[int]:
+        """The seqs of the events that were undone, by an undo that was not undone itself."""
+        undone: set[int] = set()
+        for event in reversed(self.events):  # an undo names what came before it
+            if event.kind == "undo" and event.seq not in undone:
+                undone.add(int(event.body["of"]))
+        return frozenset(undone)
+
+    def standing(self, kind: str) -> list[StoredEvent]:
+        """Return the events of a kind that count."""
+        return [event for event in self.events if event.kind == kind and event.seq not in self.undone]
+
+    @cached_property
+    def answers(self) -> tuple[StoredEvent, ...]:
+        """The answers that say something of the items: not undone, and not for practice."""
+        return tuple(e for e in self.standing("answer") if e.body.get("source") not in UNCOUNTED)
+
+    def name_of(self, person: int) -> str:
+        """Return the name of a person."""
+        known = self.people.get(person)
+        return known.name if known is not None else f"person {person}"
+
+    def names(self) -> list[tuple[str, str]]:
+        """Return the names that groups were given, as (item id, name), the latest last."""
+        return [(str(e.body["item"]), str(e.body["name"])) for e in self.standing("name")]
+
+
+def group_names(picture: Picture, ids: Sequence[str], names: Iterable[tuple[str, str]]) -> dict[int, str]:
+    """Return the name of each group that has one: the latest that was given to a group with its item."""
+    row_of: dict[str, int] = {}
+    wanted = list(names)
+    items = {item for item, _ in wanted}
+    if items:
+        row_of = {id: row for row, id in enumerate(ids) if id in items}
+    found = {int(picture.labels[row_of[item]]): name for item, name in wanted if item in row_of}
+    return {group: name for group, name in found.items() if name}
+
+
+def hints_of(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
+    """Return the hints by which the studio groups the items.
+
+    Of one person's answers to the same question the last counts. What several people answered differently is
+    settled by how reliable each of them is, or left out if that does not decide it.
+    """
+    from likewise.studio.jobs._ledger import Ledger
+    from likewise.studio.jobs._people import settle
+
+    row_ids = RowIds.of(ids)
+    ledger = Ledger(row_ids.row_of)
+    ledger.tell(snapshot.events)
+    return supervision_of(settle(ledger.counted().voices).replies, len(row_ids))
+
+
+# ---------------------------------------------------------------------- tables
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length; `types` says what each holds."""
+
+    columns: Mapping[str, Sequence[Any]]
+    types: Mapping[str, Literal["text", "int", "float", "bool"]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def rows(self) -> Iterable[tuple[Any, ...]]:
+        """Return the rows, one by one."""
+        return zip(*self.columns.values(), strict=True)
+
+
+def answers_table(snapshot: Snapshot) -> Table:
+    """Return every answer with who gave it, when and in how long; undone ones are told apart by `undone`."""
+    answers = [event for event in snapshot.events if event.kind == "answer"]
+    items = [[*event.body["items"], None, None, None][:3] for event in answers]
+    columns: dict[str, list[Any]] = {
+        "seq": [event.seq for event in answers],
+        "time": [event.body.get("said_at") or event.time for event in answers],
+        "annotator": [snapshot.name_of(event.person) for event in answers],
+        "kind": [event.body["kind"] for event in answers],
+        **{letter: [some[at] for some in items] for at, letter in enumerate("abc")},
+        "answer": [event.body["answer"] for event in answers],
+        "seconds": [event.seconds for event in answers],
+        "source": [event.body.get("source") for event in answers],
+        "undone": [event.seq in snapshot.undone for event in answers],
+    }
+    types: dict[str, Any] = dict.fromkeys(columns, "text")
+    return Table(columns, types | {"seq": "int", "seconds": "float", "undone": "bool"})
+
+
+def labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> Table:
+    """Return the group of each item, its name if it has one, and its doubt: 0 sure to 1 not sure at all."""
+    groups = picture.labels.tolist()
+    columns: dict[str, list[Any]] = {
+        "id": list(ids),
+        "group": [group + 1 for group in groups],  # as on the page, which counts from 1
+        "name": [names.get(group) for group in groups],
+        "doubt": [round(float(doubt), 4) for doubt in picture.doubt],
+    }
+    return Table(columns, {"id": "text", "group": "int", "name": "text", "doubt": "float"})
+
+
+# ---------------------------------------------------------------------- bytes
+
+
+def table_bytes(table: Table, format: Format, *, raw: bool = False) -> bytes:
+    """Return a table as a file; `raw` leaves the cells of a CSV file as they are, formulas or not."""
+    if format == "parquet":
+        return _parquet(table)
+    if format == "jsonl":
+        rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
+        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # one for all rows
+        return "".join(encode(row) + "\n" for row in rows).encode()
+    if format == "csv":
+        cells = [_cells(column, table.types[name], raw) for name, column in table.columns.items()]
+        lines = [csv_line(table.columns), *map(",".join, zip(*cells, strict=True))]
+        return "".join(line + "\n" for line in lines).encode()
+    raise ValueError(f"format must be one of {get_args(Format)}, got {format!r}.")
+
+
+def _cells(column: Sequence[Any], kind: str, raw: bool) -> list[str]:
+    """Return a column as cells of a CSV file."""
+    if kind == "bool":
+        return ["true" if value else "false" for value in column]
+    if kind != "text":
+        return ["" if value is None else str(value) for value in column]
+    cells = (value if raw or not value else harmless(value) for value in column)
+    return [csv_line([cell]) if cell and _QUOTED.search(cell) else cell or "" for cell in cells]
+
+
+def _parquet(table: Table) -> bytes:
+    parquet = require("pyarrow.parquet", extra="scale")
+    pyarrow = require("pyarrow", extra="scale")
+    kinds = {
+        "text": pyarrow.string(),
+        "int": pyarrow.int64(),
+        "float": pyarrow.float64(),
+        "bool": pyarrow.bool_(),
+    }
+    arrays = {
+        name: pyarrow.array(list(column), type=kinds[table.types[name]])
+        for name, column in table.columns.items()
+    }
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(arrays), sink)
+    return bytes(sink.getvalue())
+
+
+def hints_bytes(hints: Supervision, ids: Iterable[str], format: Format, *, raw: bool = False) -> bytes:
+    """Return hints as a file that :func:`likewise.supervision.read_hints` reads.
+
+    Its ids must be those of the data, so no apostrophe can be put before one. A CSV file that would hold an
+    id that looks like a formula is refused instead, unless `raw` says that no spreadsheet will open it.
+    """
+    row_ids = RowIds.of(ids)
+    if format == "csv" and not raw:
+        suspicious = [id for id in _named(hints, row_ids) if _FORMULA.match(id)]
+        if suspicious:
+            raise LikewiseError(
+                f"a spreadsheet would take {_counted(len(suspicious), 'id')} for a formula, {suspicious[0]!r}"
+                " first, and a file of hints must hold ids as they are. Write JSON Lines or Parquet; or ask "
+                "for raw cells, if no spreadsheet will open the file."
+            )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "hints")
+        write_hints(path, hints, row_ids, format=format)
+        return path.read_bytes()
+
+
+def _named(hints: Supervision, ids: RowIds) -> list[str]:
+    rows = {row for part in (hints.must, hints.cannot, hints.triplets) for row in part.ravel().tolist()}
+    rows |= {row for groups in (hints.must_groups, hints.cannot_groups) for g in groups for row in g.tolist()}
+    return [ids[row] for row in sorted(rows)]
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def export_bytes(
+    what: What,
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    picture: Picture | None = None,
+    *,
+    format: Format = "csv",
+    raw: bool = False,
+) -> bytes:
+    """Return one of the three files.
+
+    Parameters
+    ----------
+    what : {"labels", "hints", "answers"}
+        Which of them.
+    snapshot : Snapshot
+        What people said.
+    ids : sequence of str
+        The id of each row.
+    picture : Picture, optional
+        The grouping; wanted for labels only.
+    format : {"csv", "jsonl", "parquet"}, default="csv"
+        The format. Parquet needs pyarrow.
+    raw : bool, default=False
+        Whether cells of a CSV file that look like formulas stay as they are.
+    """
+    if what == "answers":
+        return table_bytes(answers_table(snapshot), format, raw=raw)
+    if what == "hints":
+        return hints_bytes(hints_of(snapshot, ids), ids, format, raw=raw)
+    if what != "labels":
+        raise ValueError(f"what must be one of {get_args(What)}, got {what!r}.")
+    if picture is None:
+        raise LikewiseError("there are no groups yet; they come a moment after the studio has started.")
+    names = group_names(picture, ids, snapshot.names())
+    return table_bytes(labels_table(picture, ids, names), format, raw=raw)

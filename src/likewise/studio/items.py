@@ -1,0 +1,216 @@
+"""The items of a project as a file: found by row or by id, without all of them in memory.
+
+The file is written once, when the project is made, and only read from then on. So any number of threads and
+processes may read it, each thread through a connection of its own, and no lock is ever taken.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, get_args
+
+from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.studio.records import Item, ItemKind
+
+_TABLE = """
+CREATE TABLE items (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT,
+    cells TEXT,
+    media TEXT,
+    truth TEXT
+)
+"""
+_COLUMNS = "number, id, kind, title, text, cells, media, truth"
+_AT_ONCE = 500  # SQLite takes 999 parameters or more, depending on how it was built
+MOST_ID = 1000  # letters
+
+
+def write_items(path: Path, items: Iterable[Item]) -> int:
+    """Write items to a new file and return how many there were.
+
+    They come in the order of their rows, 0, 1, and so on, and no id comes twice.
+    """
+    n = 0
+    encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make one for each item
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        nonlocal n
+        for item in items:
+            _check(item, n)
+            cells = encode(item.cells) if item.cells else None
+            yield item.row, item.id, item.kind, item.title, item.text, cells, item.media, item.truth
+            n += 1
+
+    # The whole folder is thrown away if this fails, so SQLite need not guard the file against it.
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("BEGIN")
+        connection.execute(_TABLE)
+        try:
+            connection.executemany(f"INSERT INTO items ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows())
+        except sqlite3.IntegrityError as error:
+            raise LikewiseError(
+                f"the id of item {n} is that of an item before it; ids must differ ({error})."
+            ) from error
+        connection.execute("COMMIT")
+    return n
+
+
+def _check(item: Item, row: int) -> None:
+    if item.row != row:
+        raise LikewiseError(f"item {item.id!r} is said to be row {item.row}, yet comes as row {row}.")
+    if item.kind not in get_args(ItemKind):
+        raise LikewiseError(f"item {item.id!r} is a {item.kind!r}; wanted one of {get_args(ItemKind)}.")
+    if problem := id_problem(item.id):
+        raise LikewiseError(f"the id {item.id[:80]!r} of row {row} {problem}.")
+    parts = [item.title, item.text or "", item.media or "", item.truth or ""]
+    for cell in item.cells:
+        parts += cell
+    if not _is_text("".join(parts)):
+        wrong = next((part for part in parts if not _is_text(part)), "")
+        raise LikewiseError(
+            f"item {item.id!r}: {wrong[:80]!r} is not valid text (it has half a character in it)."
+        )
+
+
+def id_problem(id: str) -> str | None:
+    """Say what is wrong with an id, if anything is: it has to fit into files, databases and messages.
+
+    >>> id_problem("s1"), id_problem("")
+    (None, 'is empty')
+    """
+    if not id:
+        return "is empty"
+    if len(id) > MOST_ID:
+        return f"has {len(id):,} letters; wanted at most {MOST_ID:,}"
+    if "\x00" in id:
+        return "has a NUL character in it"  # PostgreSQL cannot keep it
+    return None if _is_text(id) else "is not valid text (it has half a character in it)"
+
+
+def _is_text(text: str) -> bool:
+    """Tell a text from one with lone surrogates, such as a file name that is not UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class ItemFile:
+    """Items by row and by id.
+
+    Parameters
+    ----------
+    path : Path
+        A file that :func:`write_items` made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._open: list[sqlite3.Connection] = []
+        if not path.is_file():
+            raise FileFormatError(f"{path} is gone; without it the project cannot be opened.")
+        self.n: int = self._all("SELECT count(*) FROM items")[0][0]
+
+    def __reduce__(self) -> tuple[type[ItemFile], tuple[Path]]:
+        return ItemFile, (self.path,)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def ids(self) -> list[str]:
+        """Return the id of each row."""
+        return [id for (id,) in self._all("SELECT id FROM items ORDER BY number")]
+
+    def truths(self) -> list[str | None]:
+        """Return the true class of each row; None where it is not known."""
+        return [truth for (truth,) in self._all("SELECT truth FROM items ORDER BY number")]
+
+    def get(self, row: int) -> Item:
+        """Return the item of a row."""
+        return self.many([row])[0]
+
+    def many(self, rows: Sequence[int]) -> list[Item]:
+        """Return the items of some rows, in their order."""
+        wanted = [int(row) for row in rows]
+        for row in wanted:
+            if not 0 <= row < self.n:
+                raise LikewiseError(f"there is no item {row}; the rows are 0 to {self.n - 1}.")
+        found = {
+            values[0]: _item(values)
+            for values in self._in(f"SELECT {_COLUMNS} FROM items WHERE number IN", wanted)
+        }
+        return [found[row] for row in wanted]
+
+    def row_of(self, id: str) -> int:
+        """Return the row of an id."""
+        return self.rows_of([id])[0]
+
+    def rows_of(self, ids: Sequence[str]) -> list[int]:
+        """Return the rows of some ids, in their order."""
+        known = [id for id in ids if not id_problem(id)]
+        found = dict(self._in("SELECT id, number FROM items WHERE id IN", known))
+        for id in ids:
+            if id not in found:
+                raise LikewiseError(f"there is no item with the id {id[:80]!r} in this project.")
+        return [found[id] for id in ids]
+
+    def __iter__(self) -> Iterator[Item]:
+        """Go through all items in the order of their rows, some at a time."""
+        for start in range(0, self.n, 1000):
+            asked = f"SELECT {_COLUMNS} FROM items WHERE number >= ? AND number < ? ORDER BY number"
+            yield from map(_item, self._all(asked, [start, start + 1000]))
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock:
+            for connection in self._open:
+                connection.close()
+            self._open.clear()
+            self._local = threading.local()
+
+    # ------------------------------------------------------------------ asking the file
+
+    def _in(self, asked: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        different = list(dict.fromkeys(values))
+        for start in range(0, len(different), _AT_ONCE):
+            part = different[start : start + _AT_ONCE]
+            yield from self._all(f"{asked} ({', '.join('?' * len(part))})", part)
+
+    def _all(self, asked: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection().execute(asked, values).fetchall()
+        except sqlite3.Error as error:
+            raise FileFormatError(
+                f"{self.path} cannot be read as the items of a project: {error}. If it is damaged, put back "
+                "a copy of the project, or make a new one and import the answers."
+            ) from error
+
+    def _connection(self) -> sqlite3.Connection:
+        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if found is None:
+            # Immutable: SQLite takes no locks and looks for no journal. Closing comes from another thread.
+            uri = f"{self.path.as_uri()}?mode=ro&immutable=1"
+            found = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            with self._lock:
+                self._open.append(found)
+            self._local.connection = found
+        return found
+
+
+def _item(values: tuple[Any, ...]) -> Item:
+    row, id, kind, title, text, cells, media, truth = values
+    pairs = tuple((column, value) for column, value in json.loads(cells)) if cells else ()
+    return Item(row, id, kind, title, text, pairs, media, truth)

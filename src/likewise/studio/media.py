@@ -1,0 +1,268 @@
+"""The files behind items, as they are and as small pictures; by item, never by a path from outside."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+
+from likewise.exceptions import LikewiseError
+from likewise.features._pictures import PictureError, picture
+from likewise.features._waves import SoundError, Wave, log_mel, wave
+from likewise.studio._safe_open import NotAFile, Outside, open_beneath
+from likewise.studio._sniff import FIRST, content_type
+from likewise.studio.project import Project
+from likewise.studio.records import Item
+
+SIDE = 512  # pixels
+_WIDE, _HIGH, _DEEP = (
+    640,
+    128,
+    70.0,
+)  # of a spectrogram: pixels, and decibels below the loudest that are shown
+_LONGEST = 600.0  # seconds that a spectrogram shows at most
+_LOOK = 1  # changes with how pictures are made, so that old ones are not found in the cache
+_decoding = threading.BoundedSemaphore(2)  # a large picture takes a quarter of a gigabyte while it is read
+
+
+class MediaError(LikewiseError):
+    """A file that cannot be shown.
+
+    `reason` is "none" (the item has no such thing), "gone" (the file is not there), "refused" (it is not of a
+    safe kind, or lies elsewhere) or "broken" (it cannot be read).
+    """
+
+    def __init__(self, message: str, reason: Literal["none", "gone", "refused", "broken"]) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, eq=False)
+class Media:
+    """An open file with what a browser has to be told of it; to be closed when it is sent.
+
+    Attributes
+    ----------
+    content_type : str
+        By the file's first bytes, whatever its name says.
+    size : int
+        In bytes.
+    etag : str
+        Changes when the file does; without quotes.
+    file : binary file
+        To read from; it can be sought.
+    """
+
+    content_type: str
+    size: int
+    etag: str
+    file: BinaryIO
+
+    def __enter__(self) -> Media:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+    def read(self) -> bytes:
+        """Return all of it."""
+        self.file.seek(0)
+        return self.file.read()
+
+    def part(self, start: int = 0, stop: int | None = None, *, chunk: int = 65_536) -> Iterator[bytes]:
+        """Go through the bytes from `start` to before `stop`, then close the file."""
+        try:
+            self.file.seek(start)
+            left = (self.size if stop is None else min(stop, self.size)) - start
+            while left > 0 and (data := self.file.read(min(chunk, left))):
+                left -= len(data)
+                yield data
+        finally:
+            self.close()
+
+
+# ---------------------------------------------------------------------- the file itself
+
+
+def open_media(project: Project, item: Item) -> Media:
+    """Open the picture or sound of an item, if it is where it should be and what it should be."""
+    if item.media is None or item.kind not in ("image", "sound"):
+        raise MediaError(f"item {item.id!r} has no picture and no sound.", "none")
+    try:
+        file = open_beneath(project.media_root, item.media)
+    except FileNotFoundError as error:
+        raise MediaError(
+            f"the file {_name(item)!r} is gone. Put it back where it was when the project was made.", "gone"
+        ) from error
+    except Outside as error:
+        raise MediaError(
+            f"the file {_name(item)!r} leads out of the folder of the data, and is not shown.", "refused"
+        ) from error
+    except (NotAFile, OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
+        why = getattr(error, "strerror", None) or "it is not a plain file"
+        raise MediaError(f"the file {_name(item)!r} cannot be opened: {why}.", "broken") from error
+    try:
+        found = os.fstat(file.fileno())
+        first = file.read(FIRST)
+        file.seek(0)
+        kind = _checked_type(item, first)
+        return Media(kind, found.st_size, _digest(item.media, found.st_mtime_ns, found.st_size), file)
+    except OSError as error:
+        file.close()
+        raise MediaError(f"the file {_name(item)!r} cannot be read: {error.strerror}.", "broken") from error
+    except BaseException:
+        file.close()
+        raise
+
+
+def broken(project: Project, item: Item) -> str | None:
+    """Say why the file of an item cannot be shown, by its first bytes; None if it can or there is none."""
+    if item.media is None:
+        return None
+    try:
+        open_media(project, item).close()
+    except MediaError as error:
+        return str(error)
+    return None
+
+
+def _name(item: Item) -> str:
+    """Return what to call the file of an item; its folder may be the true class, and is left out."""
+    return PurePosixPath(item.media or "").name
+
+
+def _checked_type(item: Item, first: bytes) -> str:
+    found = content_type(first)
+    if not first:
+        raise MediaError(f"the file {_name(item)!r} is empty.", "broken")
+    wanted = "image/" if item.kind == "image" else "audio/"
+    if found is None or not found.startswith(wanted):
+        listed = "PNG, JPEG, GIF, WebP or BMP" if item.kind == "image" else "WAV, MP3, Ogg or FLAC"
+        raise MediaError(
+            f"the file {_name(item)!r} is {found or 'of a kind that is not shown'}; wanted {listed}.",
+            "refused",
+        )
+    return found
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8")).hexdigest()[:32]
+
+
+# ---------------------------------------------------------------------- small pictures
+
+
+def thumbnail(project: Project, item: Item, *, side: int = SIDE) -> Media:
+    """Return a picture no longer than `side` either way, the right way up; made once and kept."""
+    with open_media(project, item) as media:
+        if not media.content_type.startswith("image/"):
+            raise MediaError(f"item {item.id!r} is a sound; it has a spectrogram instead.", "none")
+        return _kept(project, f"thumb {side}", media, lambda: _small(media, side, _name(item)))
+
+
+def spectrogram(project: Project, item: Item) -> Media:
+    """Return a picture of a sound, made once and kept: time to the right, pitch up, loud is bright."""
+    with open_media(project, item) as media:
+        if not media.content_type.startswith("audio/"):
+            raise MediaError(f"item {item.id!r} is a picture; it has no spectrogram.", "none")
+        return _kept(project, "sound", media, lambda: _drawn(media, _name(item)))
+
+
+def _kept(project: Project, what: str, media: Media, make: Callable[[], bytes]) -> Media:
+    """Return what is in the cache, or make it and put it there, if the cache can be written."""
+    name = _digest(_LOOK, what, media.etag)
+    place = project.folder / "cache" / "pictures" / name[:2] / name
+    data = b""
+    with suppress(OSError):
+        data = place.read_bytes()
+    kind = content_type(data[:FIRST])
+    if kind is None:
+        with _decoding:
+            data = make()
+        _keep(place, data)
+        kind = content_type(data[:FIRST])
+    assert kind is not None
+    return Media(kind, len(data), name, io.BytesIO(data))
+
+
+def _keep(place: Path, data: bytes) -> None:
+    part = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part.write_bytes(data)
+        os.replace(part, place)
+    except OSError:  # full or read-only: it will be made again
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _small(media: Media, side: int, name: str) -> bytes:
+    from PIL import features
+
+    try:
+        image = picture(media.file, side=side)
+    except PictureError as error:
+        raise MediaError(f"the file {name!r} cannot be shown: {error}", "broken") from error
+    out = io.BytesIO()
+    if not features.check("webp"):
+        image.save(out, "JPEG", quality=85)
+    elif media.content_type == "image/jpeg" or max(image.size) > 256:
+        image.save(out, "WEBP", quality=82)
+    else:
+        image.save(out, "WEBP", lossless=True)  # small drawings keep their edges
+    return out.getvalue()
+
+
+def _drawn(media: Media, name: str) -> bytes:
+    from PIL import Image
+
+    try:
+        sound = wave(media.file, most_seconds=_LONGEST)
+    except SoundError as error:
+        raise MediaError(f"the file {name!r} cannot be shown: {error}", "broken") from error
+    pixels = _pixels(sound)
+    image = Image.fromarray(pixels)
+    image.putpalette(_palette().tobytes())
+    out = io.BytesIO()
+    image.save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def _pixels(sound: Wave) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return brightness by pitch (the highest first) and time."""
+    bands = log_mel(sound, n_bands=_HIGH)
+    if len(bands) > _WIDE:  # several windows to a pixel: the loudest, so that a click is not lost
+        bands = np.maximum.reduceat(bands, np.arange(_WIDE) * len(bands) // _WIDE, axis=0)
+    else:
+        bands = log_mel(sound, n_bands=_HIGH, n_frames=_WIDE)
+    decibels = bands * (10.0 / np.log(10.0))
+    top = max(float(decibels.max()), _DEEP - 80.0)  # silence, which is at -80, stays dark
+    shown = np.clip((decibels - (top - _DEEP)) / _DEEP, 0.0, 1.0)
+    return np.ascontiguousarray((shown * 255.0).astype(np.uint8).T[::-1])
+
+
+def _palette() -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return 256 colours from near black through violet and orange to pale yellow, ever brighter.
+
+    Brightness alone tells them apart, so that it does not matter which colours somebody sees.
+    """
+    stops = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    colours = np.array([[8, 8, 26], [66, 26, 110], [176, 50, 96], [243, 140, 58], [253, 246, 200]])
+    at = np.linspace(0.0, 1.0, 256)
+    return np.column_stack([np.interp(at, stops, colours[:, c]) for c in range(3)]).round().astype(np.uint8)

@@ -1,0 +1,309 @@
+"""A project of the studio: the folder beside the data that holds all but the data itself.
+
+::
+
+    birds.likewise/
+      project.json     what was asked for, and what the data were like
+      features.npy     one row of numbers an item
+      items.sqlite     what is shown of each item
+      studio.sqlite    answers and people (made by the store; not there if another database is used)
+      secret           of this project alone, readable by its owner only
+      cache/           what can be made again: thumbnails, the map
+      backups/         copies of the answers, made before each migration
+      lock             held by the server while it runs
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import secrets
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._optional import require
+from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.studio import _lock, _project_file
+from likewise.studio._fingerprint import Fingerprint, change, fingerprint
+from likewise.studio._project_file import FILE, SUFFIX
+from likewise.studio.items import ItemFile, write_items
+from likewise.studio.records import Described, Item, Settings
+from likewise.supervision.io import put_in_place
+
+_FEATURES, _ITEMS, _SECRET = "features.npy", "items.sqlite", "secret"
+
+
+def folder_beside(source: Path) -> Path:
+    """Return where the project of a data file or folder is kept.
+
+    >>> folder_beside(Path("/data/birds")).as_posix(), folder_beside(Path("/data/tickets.csv")).as_posix()
+    ('/data/birds.likewise', '/data/tickets.likewise')
+    """
+    whole = source.absolute() if source.name else source.resolve()  # "." and ".." have names of their own
+    return whole.with_name((whole.name if whole.is_dir() else whole.stem) + SUFFIX)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Project:
+    """A project that is there; made by :meth:`create`, found again by :meth:`open`.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    settings : Settings
+        What was asked for.
+    described : Described
+        What its items are, as a whole.
+    source : Path
+        The file or folder of the data.
+    database : str or None
+        The URL of the database, with its password; None for the one of the settings.
+    """
+
+    folder: Path
+    settings: Settings
+    described: Described
+    source: Path
+    database: str | None = None
+    _was: Fingerprint = dataclasses.field(default_factory=dict, repr=False)
+
+    # ------------------------------------------------------------------ made and opened
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        X: npt.ArrayLike,
+        items: Iterable[Item],
+        settings: Settings,
+        described: Described,
+        source: str | os.PathLike[str],
+        database: str | None = None,
+    ) -> Project:
+        """Make a project, whole or not at all: under another name first, which is changed at the end."""
+        target, data = Path(folder).absolute(), Path(source).absolute()
+        if target.exists() or target.is_symlink():
+            raise LikewiseError(
+                f"{target} is there already. Open it, or choose another name for the project."
+            )
+        rows = _checked(X)
+        try:
+            part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        except OSError as error:
+            raise LikewiseError(_not_made(target, error)) from error
+        try:
+            _fill(part, rows, items, settings, described, _source_entry(data, target))
+            part.rename(target)
+            _to_disk(target.parent)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise LikewiseError(_not_made(target, error)) from error
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return cls.open(target, database=database)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, database: str | None = None) -> Project:
+        """Find a project again, or say what is wrong with it."""
+        place = Path(folder).absolute()
+        said = _project_file.read(place)
+        project = cls(place, said.settings, said.described, said.data, database, said.was)
+        n = len(project.features())
+        if not n == project.items.n == project.described.n_items:
+            raise FileFormatError(
+                f"{place} does not fit together: {FILE} speaks of {project.described.n_items} items, "
+                f"{_ITEMS} holds {project.items.n} and {_FEATURES} {n} rows. Files of two may be mixed; put "
+                "back a copy, or make the project again and import the answers."
+            )
+        return project
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self.folder, self.database)
+
+    # ------------------------------------------------------------------ what it holds
+
+    def features(self) -> npt.NDArray[np.floating[Any]]:
+        """Return the rows of numbers, read from disk as they are needed."""
+        path = self.folder / _FEATURES
+        try:
+            X: npt.NDArray[np.floating[Any]] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except FileNotFoundError as error:
+            raise FileFormatError(
+                f"{path} is gone; without it the project cannot be opened. Put back a copy of the project."
+            ) from error
+        except (OSError, ValueError) as error:
+            raise FileFormatError(
+                f"{path} cannot be read: {error}. Put back a copy of the project."
+            ) from error
+        return X
+
+    @cached_property
+    def items(self) -> ItemFile:
+        """The items, by row and by id."""
+        return ItemFile(self.folder / _ITEMS)
+
+    @property
+    def media_root(self) -> Path:
+        """The folder that the media of the items are in, and must not leave."""
+        return self.source if self.source.is_dir() else self.source.parent
+
+    @property
+    def cache(self) -> Path:
+        """The folder for what can be made again."""
+        return self._made("cache")
+
+    @property
+    def backups(self) -> Path:
+        """The folder for copies of the answers."""
+        return self._made("backups")
+
+    @property
+    def database_url(self) -> str:
+        """Where answers and people are kept, as SQLAlchemy writes it."""
+        given = self.database or self.settings.database
+        if given is not None:
+            return given
+        sqlalchemy = require("sqlalchemy", extra="studio")  # it knows which letters have to be quoted
+        url = sqlalchemy.URL.create("sqlite", database=str(self.folder / "studio.sqlite"))
+        return str(url.render_as_string(hide_password=False))
+
+    def secret(self) -> bytes:
+        """Return the secret of the project; if it is gone a new one is made, and all have to log in again."""
+        path = self.folder / _SECRET
+        try:
+            found = path.read_bytes()
+        except FileNotFoundError:
+            found = b""
+        if len(found) < 32:
+            put_in_place(path, _write_secret)
+            return path.read_bytes()
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            path.chmod(0o600)  # a copy may have opened it to others
+        return found
+
+    # ------------------------------------------------------------------ what can be done with it
+
+    def with_settings(self, settings: Settings) -> Project:
+        """Keep other settings, and return the project with them."""
+        source = _project_file.read(self.folder).source
+        put_in_place(
+            self.folder / FILE, lambda part: _project_file.write(part, settings, self.described, source)
+        )
+        return dataclasses.replace(self, settings=settings)
+
+    def changed_source(self) -> str | None:
+        """Say in a sentence how the data differ from what they were; None if they do not."""
+        return change(self.source, self._was)
+
+    def lock(self, url: str) -> AbstractContextManager[_lock.Held]:
+        """Hold the project for one server; a second is told where the first one is."""
+        return _lock.lock(self.folder / "lock", url)
+
+    def running(self) -> str | None:
+        """Return the URL of the server that holds the project, None if none does."""
+        return _lock.holder(self.folder / "lock")
+
+    def _made(self, name: str) -> Path:
+        path = self.folder / name
+        path.mkdir(mode=0o700, exist_ok=True)
+        return path
+
+
+def _reopened(folder: Path, database: str | None) -> Project:
+    return Project.open(folder, database=database)
+
+
+# ---------------------------------------------------------------------- making
+
+
+def _checked(X: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
+    rows = np.asarray(X)
+    if rows.ndim != 2 or rows.dtype.kind not in "fiub" or 0 in rows.shape:
+        raise LikewiseError(
+            f"the features have shape {rows.shape} and type {rows.dtype}; wanted numbers of shape "
+            "(items, features)."
+        )
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0].tolist()
+        raise LikewiseError(
+            f"feature {column} of row {row} (counted from 0) is {rows[row, column]}; wanted finite numbers."
+        )
+    return np.ascontiguousarray(rows)
+
+
+def _fill(
+    part: Path,
+    X: npt.NDArray[np.floating[Any]],
+    items: Iterable[Item],
+    settings: Settings,
+    described: Described,
+    source: dict[str, Any],
+) -> None:
+    np.save(part / _FEATURES, X, allow_pickle=False)
+    n = write_items(part / _ITEMS, items)
+    if not n == len(X) == described.n_items:
+        raise LikewiseError(
+            f"there are {n} items, {len(X)} rows of features and {described.n_items} items described; wanted "
+            "as many of each."
+        )
+    _project_file.write(part / FILE, settings, described, source)
+    _write_secret(part / _SECRET)
+    for name in ("cache", "backups"):
+        (part / name).mkdir(mode=0o700)
+    for name in (_FEATURES, _ITEMS, FILE, _SECRET):
+        _to_disk(part / name)
+    _to_disk(part)
+
+
+def _write_secret(path: Path) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(secrets.token_hex(32).encode("ascii"))
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file or folder is on disk, where the system lets one wait for it."""
+    if path.is_dir() and os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _not_made(target: Path, error: Exception) -> str:
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if target.exists():
+        return (
+            f"{target} was made by somebody else meanwhile. Open it, or choose another name for the project."
+        )
+    return (
+        f"the project {target} cannot be made: {why}. Nothing is left of it; make room, or choose another "
+        "place that you may write to."
+    )
+
+
+def _source_entry(data: Path, target: Path) -> dict[str, Any]:
+    """Name the data from where the project is, so that both can be moved together."""
+    try:
+        was = fingerprint(data)
+    except OSError as error:
+        raise LikewiseError(f"{data} cannot be read: {error.strerror}.") from error
+    try:
+        named = data.relative_to(target.parent).as_posix()
+    except ValueError:
+        return {"path": str(data), "was": was}
+    return {"path": f"../{named}", "was": was}

@@ -1,0 +1,204 @@
+"""What stands before every request: hosts, origins, sizes, and headers that let a browser help."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MOST_BODY = 64 * 1024
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; "
+    "img-src 'self' blob: data:; media-src 'self' blob:; base-uri 'self'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+# Files of other people: even when opened by themselves they can run nothing and load nothing.
+MEDIA_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; media-src 'self'; img-src 'self' data:"
+)
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), microphone=(), geolocation=(), interest-cohort=()",
+    b"x-frame-options": b"DENY",
+}
+
+
+class Guard:
+    """Refuses what no page of ours sends, and adds the headers that every answer has.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What is guarded.
+    hosts : callable
+        Returns the host names, with ports, by which the studio may be called. Any other is refused, so that
+        a name that somebody points at this machine opens nothing (DNS rebinding).
+    base : str
+        The path below which a proxy shows the studio, such as "/birds"; empty for the root.
+    """
+
+    def __init__(self, app: App, hosts: Callable[[], frozenset[str]], base: str = "") -> None:
+        self.app = app
+        self.hosts = hosts
+        self.base = base
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Guard one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name, value)
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await _answer(send, *refused)
+            return
+        path = scope["path"]
+        if self.base and (path == self.base or path.startswith(self.base + "/")):
+            # Some proxies take the base path off, others leave it.
+            scope = {**scope, "path": path[len(self.base) :] or "/"}
+            scope["raw_path"] = scope["path"].encode()
+        taken = 0
+        started = too_large = False
+
+        async def counted() -> Message:
+            nonlocal taken, too_large
+            message = await receive()
+            if message["type"] == "http.request":
+                taken += len(message.get("body", b""))
+                if taken > MOST_BODY:
+                    too_large = True
+                    raise _TooLarge
+            return message
+
+        async def headed(message: Message) -> None:
+            nonlocal started
+            if too_large and not started:
+                return  # whatever the application made of it
+            if message["type"] == "http.response.start":
+                started = True
+                given = {name.lower() for name, _ in message["headers"]}
+                more = [(name, value) for name, value in _HEADERS.items() if name not in given]
+                if b"content-security-policy" not in given:
+                    more.append((b"content-security-policy", POLICY.encode()))
+                if b"cache-control" not in given:
+                    more.append((b"cache-control", b"no-store"))
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        with suppress(_TooLarge):
+            await self.app(scope, counted, headed)
+        if too_large and not started:
+            await _answer(send, 413, "too_large", f"A request may have {MOST_BODY} bytes at most.")
+
+    def _refused(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        hosts = self.hosts()
+        if host not in hosts:
+            return 421, "wrong_host", f"This studio is not called {host[:100]!r}. Use the address it printed."
+        if scope["method"] in _SAFE:
+            return None
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or len(length) > 10 or int(length) > MOST_BODY:
+            return 413, "too_large", f"A request may have {MOST_BODY} bytes at most."
+        origin = headers.get(b"origin")
+        if origin is not None and _place(origin) not in hosts:
+            return 403, "wrong_origin", "The request came from another site, and nothing was done."
+        site = headers.get(b"sec-fetch-site")
+        if site is not None and site not in (b"same-origin", b"none"):
+            return 403, "wrong_origin", "The request came from another site, and nothing was done."
+        kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        if kind != b"application/json":
+            return 415, "wrong_type", "Send JSON, with Content-Type: application/json."
+        if headers.get(b"x-likewise") != b"1":
+            return (
+                403,
+                "missing_header",
+                "Send the header X-Likewise: 1 with every request that changes something.",
+            )
+        return None
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def _place(origin: bytes) -> str:
+    """Return the host of an origin, with its port; nothing if it is none."""
+    try:
+        return urlsplit(origin.decode("latin-1")).netloc.lower()
+    except ValueError:
+        return ""
+
+
+async def _answer(send: Send, status: int, code: str, message: str) -> None:
+    body = json.dumps({"error": {"code": code, "message": message, "way_on": ""}}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"content-security-policy", POLICY.encode()),
+        (b"cache-control", b"no-store"),
+        (b"connection", b"close"),  # what was sent of the body is not read
+        *_HEADERS.items(),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def hosts_for(host: str, port: int, public: str | None) -> frozenset[str]:
+    """Return by which names a studio that listens there may be called.
+
+    >>> sorted(hosts_for("127.0.0.1", 8123, None))
+    ['127.0.0.1:8123', '[::1]:8123', 'localhost:8123']
+    >>> sorted(hosts_for("0.0.0.0", 80, "https://birds.example.org/study"))[-1]
+    'birds.example.org'
+    """
+    names = {"localhost", "127.0.0.1", "[::1]"}
+    try:
+        address = ipaddress.ip_address(host)
+        if not address.is_unspecified:
+            names.add(f"[{host}]" if address.version == 6 else host)
+    except ValueError:
+        names.add(host.lower())
+    found = {f"{name}:{port}" for name in names}
+    found |= names if port == 80 else set()
+    if public is not None:
+        place = urlsplit(public)
+        found.add(place.netloc.lower())
+        if place.port is None and place.hostname:
+            found.add(f"{place.hostname.lower()}:{443 if place.scheme == 'https' else 80}")
+    return frozenset(found)
+
+
+def checked_base(base: str) -> str:
+    """Return a base path with a slash before it and none after; refuse what could break out of a page.
+
+    >>> checked_base("birds/"), checked_base("/"), checked_base("")
+    ('/birds', '', '')
+    """
+    inner = base.strip("/")
+    if not inner:
+        return ""
+    parts = inner.split("/")
+    if any(
+        not part or part in (".", "..") or not all(c.isalnum() or c in "-_." for c in part) for part in parts
+    ):
+        raise ValueError(f"a base path holds letters, digits, -, _ and . between slashes, got {base!r}.")
+    if not inner.isascii():
+        raise ValueError(f"a base path must be plain ASCII, got {base!r}.")
+    return f"/{inner}"

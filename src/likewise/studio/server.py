@@ -1,0 +1,145 @@
+"""A studio on a port: uvicorn, a login link, and an end that loses nothing."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from likewise.exceptions import LikewiseError
+from likewise.studio.app import create_app
+from likewise.studio.project import Project
+from likewise.studio.security import checked_base, hosts_for
+from likewise.studio.service import Studio
+from likewise.studio.service._people import link_token, owner_of
+from likewise.studio.store import open_store
+
+_BACKLOG = 256
+
+
+class _Server(uvicorn.Server):
+    """Tells open streams to end as soon as the end is near; they would hold it up."""
+
+    def __init__(self, config: uvicorn.Config, closing: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._tell = closing
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        self._tell()
+        await super().shutdown(sockets)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the port now, so that its number is known and one that is taken is told of plainly."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise LikewiseError(
+            f"nothing can listen at {host}:{port}: {getattr(error, 'strerror', None) or error}. Choose "
+            "another port with --port, or 0 for any that is free."
+        ) from error
+    listener.listen(_BACKLOG)
+    return listener
+
+
+class StudioServer:
+    """A studio that is served.
+
+    Parameters
+    ----------
+    project : Project
+        What it is about.
+    host, port : str, int
+        Where it listens; port 0 is any that is free.
+    base : str
+        The path below which a proxy shows it.
+    public : str, optional
+        The address by which browsers come, such as "https://birds.example.org/studio", if it is another.
+
+    Attributes
+    ----------
+    url : str
+        The address by which browsers come.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        base: str = "",
+        public: str | None = None,
+    ) -> None:
+        self.project = project
+        self._base = checked_base(base)
+        self._public = public.rstrip("/") if public else None
+        self._socket = listen(host, port)
+        self._port = self._socket.getsockname()[1]
+        self._host = host
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
+        shown = f"[{shown}]" if ":" in shown else shown
+        self.url = self._public or f"http://{shown}:{self._port}{self._base}"
+        self._server: _Server | None = None
+
+    def link(self, token: str) -> str:
+        """Make a login link of a token."""
+        return link_for(self.url, token)
+
+    def serve(self, ready: Callable[[Studio, str], Any] | None = None, **options: Any) -> None:
+        """Serve until it is told to stop; `ready` is called with the studio and a login link of its owner."""
+        try:
+            with self.project.lock(self.url), Studio(self.project, **options) as studio:
+                hosts = hosts_for(self._host, self._port, self._public)
+                app = create_app(
+                    studio,
+                    hosts=lambda: hosts,
+                    link=self.link,
+                    base=self._base,
+                    https=bool(self._public and self._public.startswith("https://")),
+                )
+                config = uvicorn.Config(
+                    app,
+                    log_level="warning",
+                    access_log=False,
+                    server_header=False,
+                    date_header=False,
+                    timeout_graceful_shutdown=5,
+                    timeout_keep_alive=30,
+                    limit_concurrency=500,
+                    h11_max_incomplete_event_size=32 * 1024,
+                )
+                self._server = _Server(config, lambda: app.app.state.closing.set())
+                if ready is not None:
+                    owner = studio.people.owner()
+                    ready(studio, self.link(studio.people.link_token(owner.id)))
+                self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def stop(self) -> None:
+        """Ask it to end; from another thread or a signal."""
+        if self._server is not None:
+            self._server.should_exit = True
+
+
+def login_link(project: Project, url: str) -> str:
+    """Make a login link for the owner of a studio that runs already, at `url`."""
+    store = open_store(project.database_url, backups=project.backups)
+    try:
+        return link_for(url, link_token(store, owner_of(store).id, time.time()))
+    finally:
+        store.close()
+
+
+def link_for(url: str, token: str) -> str:
+    """Make a login link of a token. It stands after the #, which browsers send to nobody."""
+    return f"{url}/login#{token}"

@@ -1,0 +1,250 @@
+"""Labels, hints and answers as files: what they hold, and that no cell of them is a formula."""
+
+import csv
+import io
+import json
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.exceptions import LikewiseError
+from likewise.studio.exports import (
+    Snapshot,
+    Table,
+    answers_table,
+    export_bytes,
+    group_names,
+    harmless,
+    hints_of,
+    original,
+    table_bytes,
+)
+from likewise.studio.records import Group, Picture
+from likewise.supervision import read_hints
+from small_projects import IDS, WEIRD, Told, make, opened
+
+PICTURE = Picture(
+    seq=3,
+    labels=np.array([0, 0, 0, 0, 1, 1, 1, 1], dtype=np.int32),
+    doubt=np.linspace(0, 1, 8, dtype=np.float32),
+    groups=(Group(0, 4, (0,), ()), Group(1, 4, (4,), ())),
+    conflicts=(),
+    links=np.empty((0, 3), dtype=np.int32),
+    seconds=0.0,
+)
+DANGEROUS = re.compile(r"\s*[=+\-@\t\r\n]")
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Ann says three things, takes one back, and names a group."""
+    project = make(tmp_path)
+    with opened(project) as store:
+        ann = Told(store)
+        ann.answer("a1", "a2", answer="SAME", seconds=1.25)
+        wrong = ann.answer("a1", "b1", answer="SAME")
+        ann.undo(wrong)
+        ann.answer("a1", "b1", answer="DIFFERENT", seconds=None)
+        ann.answer("a1", "a3", "b2", answer="AB")
+        ann.answer("a4", "b4", answer="UNSURE")
+        ann.answer("a1", "b2", answer="SAME", source="practice")
+        ann.skip("a3", "b3")
+        ann.name_group("b2", "owls")
+        yield Snapshot.of(store)
+    project.items.close()
+
+
+def rows_of(data):
+    return list(csv.DictReader(io.StringIO(data.decode(), newline="")))
+
+
+# ---------------------------------------------------------------------- what they hold
+
+
+def test_answers_have_all_that_is_known_of_them(told):
+    rows = rows_of(export_bytes("answers", told, IDS))
+    assert list(rows[0]) == [
+        *("seq", "time", "annotator", "kind", "a", "b", "c", "answer", "seconds", "source", "undone")
+    ]
+    first = rows[0]
+    assert first | {"time": ""} == {
+        "seq": "1",
+        "time": "",
+        "annotator": "Ann",
+        "kind": "pair",
+        "a": "a1",
+        "b": "a2",
+        "c": "",
+        "answer": "SAME",
+        "seconds": "1.25",
+        "source": "question",
+        "undone": "false",
+    }
+    assert first["time"].startswith("20")
+    assert [row["undone"] for row in rows] == ["false", "true", "false", "false", "false", "false"]
+    assert rows[2]["seconds"] == ""
+    assert rows[3]["c"] == "b2"
+
+
+def test_labels_have_group_name_and_doubt(told):
+    rows = rows_of(export_bytes("labels", told, IDS, PICTURE))
+    assert rows[0] == {"id": "a1", "group": "1", "name": "", "doubt": "0.0"}
+    assert rows[7] == {"id": "b4", "group": "2", "name": "owls", "doubt": "1.0"}
+
+
+def test_the_latest_name_of_a_group_counts_and_an_empty_one_takes_it_away():
+    assert group_names(PICTURE, IDS, [("a1", "wrens"), ("a2", "larks"), ("b1", "owls")]) == {
+        0: "larks",
+        1: "owls",
+    }
+    assert group_names(PICTURE, IDS, [("a1", "wrens"), ("a2", ""), ("gone", "x")]) == {}
+
+
+def test_hints_are_what_counts(told, tmp_path):
+    hints = hints_of(told, IDS)
+    assert hints.must.tolist() == [[0, 1]]
+    assert hints.cannot.tolist() == [[0, 4]]
+    assert hints.triplets.tolist() == [[0, 2, 5]]
+    for format in ("csv", "jsonl", "parquet"):
+        path = tmp_path / f"hints.{format}"
+        path.write_bytes(export_bytes("hints", told, IDS, format=format))
+        assert read_hints(path, IDS) == hints
+
+
+def test_an_undo_that_was_undone_undoes_nothing(tmp_path):
+    with opened(make(tmp_path)) as store:
+        ann = Told(store)
+        said = ann.answer("a1", "a2", answer="SAME")
+        ann.undo(ann.undo(said))
+        assert Snapshot.of(store).undone == {2}
+        assert len(Snapshot.of(store).answers) == 1
+
+
+def test_what_two_people_say_differently_is_no_hint(tmp_path):
+    with opened(make(tmp_path)) as store:
+        ann, bob = Told(store), Told(store, "Bob")
+        ann.answer("a1", "a2", answer="SAME")
+        bob.answer("a1", "a2", answer="DIFFERENT")
+        bob.answer("a1", "b1", answer="DIFFERENT")
+        hints = hints_of(Snapshot.of(store), IDS)
+    assert hints.must.tolist() == []
+    assert hints.cannot.tolist() == [[0, 4]]
+
+
+def test_an_empty_project_has_files_with_a_header_only(tmp_path):
+    with opened(make(tmp_path)) as store:
+        empty = Snapshot.of(store)
+    assert export_bytes("answers", empty, IDS).decode().count("\n") == 1
+    assert export_bytes("answers", empty, IDS, format="jsonl") == b""
+    path = tmp_path / "hints.csv"
+    path.write_bytes(export_bytes("hints", empty, IDS))
+    assert not read_hints(path, IDS)
+    with pytest.raises(LikewiseError, match="no groups yet"):
+        export_bytes("labels", empty, IDS)
+
+
+def test_json_lines_and_parquet_keep_types(told):
+    first = json.loads(export_bytes("answers", told, IDS, format="jsonl").splitlines()[0])
+    assert (first["seq"], first["c"], first["seconds"], first["undone"]) == (1, None, 1.25, False)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    data = export_bytes("answers", told, IDS, format="parquet")
+    table = parquet.read_table(io.BytesIO(data)).to_pylist()
+    assert table[0] == first
+    assert table[2]["seconds"] is None
+    labels = parquet.read_table(io.BytesIO(export_bytes("labels", told, IDS, PICTURE, format="parquet")))
+    assert labels.column("group").to_pylist() == [1, 1, 1, 1, 2, 2, 2, 2]
+
+
+def test_unknown_words_are_refused(told):
+    with pytest.raises(ValueError, match="what must be one of"):
+        export_bytes("secrets", told, IDS)
+    with pytest.raises(ValueError, match="format must be one of"):
+        export_bytes("answers", told, IDS, format="xlsx")
+
+
+# ---------------------------------------------------------------------- formulas
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@sum",
+        "\t=1",
+        "\r1",
+        "\n=1",
+        "  =1",
+        "\ufeff=1",
+        "\u200b=1",
+        "＝1",
+        "'=1",
+        "''-1",
+        "\x00=1",
+    ],
+)
+def test_what_looks_like_a_formula_gets_an_apostrophe(text):
+    assert harmless(text) == f"'{text}"
+    assert original(harmless(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "wren", "'tis", "a=b", "1-2", "🦉", "עברית", "007", " x"])
+def test_what_does_not_stays_as_it_is(text):
+    assert harmless(text) == text
+    assert original(text) == text
+
+
+@given(st.text(alphabet=st.sampled_from("=+-@'\t\r\n \"ab,;\ufeff＝🦉"), max_size=8))
+def test_a_cell_is_never_a_formula_and_can_be_read_back(text):
+    cell = harmless(text)
+    assert original(cell) == text
+    assert not DANGEROUS.match(cell)
+    table = Table({"id": [text], "n": [-1]}, {"id": "text", "n": "int"})
+    header, row = csv.reader(io.StringIO(table_bytes(table, "csv").decode(), newline=""), strict=True)
+    assert (header, row) == (["id", "n"], [cell, "-1"])  # a number may be below 0
+    raw = csv.reader(io.StringIO(table_bytes(table, "csv", raw=True).decode(), newline=""), strict=True)
+    assert list(raw)[1][0] == text
+    assert json.loads(table_bytes(table, "jsonl"))["id"] == text
+
+
+def test_ids_names_and_annotators_are_all_made_harmless(tmp_path):
+    with opened(make(tmp_path, WEIRD)) as store:
+        eve = Told(store, "=cmd|'/c calc'!A1")
+        for one, other in pairwise(WEIRD):
+            eve.answer(one, other, answer="SAME")
+        eve.name_group(WEIRD[0], "@SUM(1)")
+        snapshot = Snapshot.of(store)
+    picture = Picture(1, np.zeros(len(WEIRD), np.int32), np.zeros(len(WEIRD), np.float32), (), (), None, 0.0)
+    for what in ("answers", "labels"):
+        data = export_bytes(what, snapshot, WEIRD, picture)
+        for row in csv.reader(io.StringIO(data.decode(), newline=""), strict=True):
+            assert not any(DANGEROUS.match(cell) for cell in row)
+    raw = rows_of(export_bytes("labels", snapshot, WEIRD, picture, raw=True))
+    assert [row["id"] for row in raw] == list(WEIRD)
+    assert raw[0]["name"] == "@SUM(1)"
+    assert answers_table(snapshot).columns["annotator"][0] == eve.name
+
+
+def test_hints_with_such_ids_are_refused_as_csv_and_right_in_every_other_way(tmp_path):
+    with opened(make(tmp_path, WEIRD)) as store:
+        ann = Told(store)
+        for one, other in pairwise(WEIRD):
+            ann.answer(one, other, answer="SAME")
+        snapshot = Snapshot.of(store)
+    with pytest.raises(LikewiseError, match="for a formula, '=1\\+1' first"):
+        export_bytes("hints", snapshot, WEIRD)
+    for format, raw in (("csv", True), ("jsonl", False), ("parquet", False)):
+        path = tmp_path / f"hints.{format}"
+        path.write_bytes(export_bytes("hints", snapshot, WEIRD, format=format, raw=raw))
+        assert read_hints(path, WEIRD) == hints_of(snapshot, WEIRD)
+
+
+def test_ids_that_no_hint_names_are_no_reason_to_refuse(tmp_path):
+    with opened(make(tmp_path, WEIRD)) as store:
+        Told(store).answer("007", "🦉", answer="SAME")
+        assert b"007" in export_bytes("hints", Snapshot.of(store), WEIRD)

@@ -1,0 +1,118 @@
+"""The file of items: by row, by id, from any thread."""
+
+import pickle
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.studio.items import ItemFile, write_items
+from likewise.studio.records import Item
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=20)
+
+
+def items_of(ids):
+    return [Item(row, id, "row", f"t{row}", cells=(("a", str(row)),)) for row, id in enumerate(ids)]
+
+
+@pytest.fixture
+def file(tmp_path):
+    write_items(tmp_path / "items.sqlite", items_of(f"i{k}" for k in range(2500)))
+    found = ItemFile(tmp_path / "items.sqlite")
+    yield found
+    found.close()
+
+
+def test_items_are_found_by_row_and_by_id(file):
+    assert file.n == len(file) == 2500
+    assert file.get(7).id == "i7"
+    assert [item.row for item in file.many([9, 3, 9])] == [9, 3, 9]
+    assert file.row_of("i2499") == 2499
+    assert file.rows_of([f"i{k}" for k in range(2000)]) == list(range(2000))
+    assert file.ids() == [f"i{k}" for k in range(2500)]
+    assert list(file) == items_of(file.ids())
+    assert file.many([]) == []
+
+
+def test_an_unknown_row_or_id_is_refused(file):
+    with pytest.raises(LikewiseError, match="no item 2500; the rows are 0 to 2499"):
+        file.get(2500)
+    with pytest.raises(LikewiseError, match="no item -1"):
+        file.get(-1)
+    with pytest.raises(LikewiseError, match="no item with the id 'x'"):
+        file.row_of("x")
+    for odd in ("", "\x00", "\ud800", "x" * 10_000, "i7' OR 1=1 --"):
+        with pytest.raises(LikewiseError, match="no item with the id"):
+            file.row_of(odd)
+    with pytest.raises(LikewiseError, match="no item 9223372036854775808"):
+        file.get(2**63)
+
+
+def test_many_threads_read_at_once(file):
+    wrong = []
+
+    def read(start):
+        for k in range(start, start + 100):
+            if file.row_of(file.get(k).id) != k:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=read, args=(100 * t,)) for t in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    file.close()
+    assert file.get(3).id == "i3"  # after closing it opens again
+
+
+def test_it_can_be_sent_to_another_process(file):
+    again = pickle.loads(pickle.dumps(file))
+    assert again.get(5) == file.get(5)
+    again.close()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(IDS, TEXT, TEXT, TEXT), min_size=1, max_size=8, unique_by=lambda row: row[0]))
+def test_what_was_written_is_read_again(tmp_path_factory, rows):
+    items = [
+        Item(k, id, "text", title, text=text, cells=((value, title),), media=None, truth=value or None)
+        for k, (id, title, text, value) in enumerate(rows)
+    ]
+    path = tmp_path_factory.mktemp("items") / "items.sqlite"
+    assert write_items(path, iter(items)) == len(items)
+    file = ItemFile(path)
+    assert file.many(range(len(items))) == items
+    assert [file.row_of(item.id) for item in items] == list(range(len(items)))
+    assert file.truths() == [item.truth for item in items]
+    file.close()
+
+
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        (items_of(["a", "b", "a"]), "the id of item 2 is that of an item before it"),
+        ([Item(1, "a", "row", "")], "said to be row 1, yet comes as row 0"),
+        ([Item(0, "", "row", "")], "is empty"),
+        ([Item(0, "a\x00", "row", "")], "NUL"),
+        ([Item(0, "a\ud800", "row", "")], "half a character"),
+        ([Item(0, "a", "row", "\udcff")], "not valid text"),
+        ([Item(0, "a" * 2000, "row", "")], "2,000 letters; wanted at most 1,000"),
+        ([Item(0, "a", "film", "")], "is a 'film'"),
+    ],
+)
+def test_items_that_do_not_do_are_refused(tmp_path, items, said):
+    with pytest.raises(LikewiseError, match=said):
+        write_items(tmp_path / "items.sqlite", items)
+
+
+def test_a_damaged_or_missing_file_is_named(tmp_path):
+    with pytest.raises(FileFormatError, match="is gone"):
+        ItemFile(tmp_path / "items.sqlite")
+    (tmp_path / "items.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(FileFormatError, match="cannot be read as the items of a project"):
+        ItemFile(tmp_path / "items.sqlite")

@@ -1,0 +1,346 @@
+"""Media: only what lies in the folder of the data, only what is safe, and a sentence for all else."""
+
+import io
+import os
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from likewise.studio import media as media_module
+from likewise.studio._safe_open import NotAFile, Outside, open_beneath
+from likewise.studio._sniff import content_type
+from likewise.studio.media import MediaError, broken, open_media, spectrogram, thumbnail
+from likewise.studio.project import Project
+from likewise.studio.records import Described, Item, Settings
+
+X = np.zeros((2, 1))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    data = tmp_path / "data"
+    (data / "sub").mkdir(parents=True)
+    Image.new("RGB", (700, 350), "red").save(data / "a.png")
+    Image.new("RGB", (60, 30), "blue").save(data / "sub" / "b.jpg")
+    soundfile.write(data / "c.wav", np.sin(np.arange(16_000) / 5), 16_000)
+    (tmp_path / "secret.png").write_bytes((data / "a.png").read_bytes())
+    return data
+
+
+@pytest.fixture
+def project(folder):
+    items = [Item(0, "a", "image", "a", media="a.png"), Item(1, "b", "image", "b", media="sub/b.jpg")]
+    return Project.create(
+        folder.parent / "data.likewise",
+        X=X,
+        items=items,
+        settings=Settings("x"),
+        described=Described("image", 2),
+        source=folder,
+    )
+
+
+def image(name):
+    return Item(0, "x", "image", "x", media=name)
+
+
+def sound(name):
+    return Item(0, "x", "sound", "x", media=name)
+
+
+def refused(project, item, reason, said):
+    with pytest.raises(MediaError, match=said) as caught:
+        open_media(project, item)
+    assert caught.value.reason == reason
+    assert str(project.folder.parent) not in str(caught.value)  # where the data are is nobody's business
+    assert broken(project, item) == str(caught.value)
+
+
+def test_a_file_is_opened_with_its_type_and_size(project, folder):
+    with open_media(project, project.items.get(0)) as media:
+        assert media.content_type == "image/png"
+        assert media.size == (folder / "a.png").stat().st_size
+        assert media.read() == (folder / "a.png").read_bytes()
+    assert media.file.closed
+    with open_media(project, project.items.get(1)) as media:
+        assert media.content_type == "image/jpeg"
+    assert broken(project, project.items.get(0)) is None
+
+
+def test_a_part_of_a_file_can_be_read(project, folder):
+    whole = (folder / "c.wav").read_bytes()
+    for start, stop in ((0, None), (10, 20), (len(whole) - 5, len(whole) + 100), (7, 7)):
+        media = open_media(project, sound("c.wav"))
+        assert b"".join(media.part(start, stop, chunk=1000)) == whole[start:stop]
+        assert media.file.closed
+
+
+def test_the_tag_changes_with_the_file(project, folder):
+    with open_media(project, image("a.png")) as media:
+        was = media.etag
+    with open_media(project, image("a.png")) as media:
+        assert media.etag == was
+    Image.new("RGB", (5, 5)).save(folder / "a.png")
+    with open_media(project, image("a.png")) as media:
+        assert media.etag != was
+
+
+# ---------------------------------------------------------------------- where a file may be
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.png",
+        "sub/../../secret.png",
+        "sub/../a.png",
+        "/etc/passwd",
+        "..",
+        "..\\secret.png",
+        "C:/x.png",
+        "a.png\x00.jpg",
+        "",
+    ],
+)
+def test_a_path_that_leads_out_is_refused(project, name):
+    refused(project, image(name), "refused", "leads out of the folder")
+
+
+def test_a_whole_path_is_refused_even_if_it_leads_inside(project, folder):
+    with pytest.raises(MediaError) as caught:
+        open_media(project, image(str(folder / "a.png")))
+    assert caught.value.reason == "refused"
+
+
+def test_links_are_followed_inside_and_refused_outside(project, folder):
+    (folder / "inside.png").symlink_to("a.png")
+    (folder / "outside.png").symlink_to("../secret.png")
+    (folder / "far").symlink_to(folder.parent)
+    (folder / "round.png").symlink_to("round.png")
+    with open_media(project, image("inside.png")) as media:
+        assert media.content_type == "image/png"
+    refused(project, image("outside.png"), "refused", "leads out")
+    refused(project, image("far/secret.png"), "refused", "leads out")
+    refused(project, image("round.png"), "broken", "cannot be opened")
+
+
+def test_a_link_that_is_put_in_between_leads_nowhere(project, folder, monkeypatch):
+    """Between the look at a path and its opening somebody swaps a folder for a link."""
+    from likewise.studio import _safe_open
+
+    walk = _safe_open._walk
+
+    def swapped(*given):
+        (folder / "sub").rename(folder / "was")
+        (folder / "sub").symlink_to(folder.parent)
+        return walk(*given)
+
+    (folder.parent / "b.jpg").write_bytes((folder / "sub" / "b.jpg").read_bytes())
+    monkeypatch.setattr(_safe_open, "_walk", swapped)
+    with pytest.raises(MediaError) as caught:
+        open_media(project, image("sub/b.jpg"))
+    assert caught.value.reason == "broken"
+
+
+def test_folders_and_pipes_are_no_files(project, folder):
+    refused(project, image("sub"), "broken", "not a plain file")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / "pipe.png")
+        refused(project, image("pipe.png"), "broken", "not a plain file")
+
+
+def test_a_folder_that_is_a_link_itself_does(tmp_path, folder):
+    (tmp_path / "link").symlink_to(folder)
+    open_beneath(tmp_path / "link", "a.png").close()
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30))
+def test_no_name_leads_out(tmp_path_factory, name):
+    root = tmp_path_factory.getbasetemp() / "law" / "root"
+    root.mkdir(parents=True, exist_ok=True)
+    try:
+        open_beneath(root, name).close()
+    except (Outside, NotAFile, OSError, UnicodeEncodeError):
+        return
+    raise AssertionError(f"{name!r} was opened in an empty folder")
+
+
+# ---------------------------------------------------------------------- what a file may be
+
+
+def test_a_file_that_is_gone_or_changed_says_so(project, folder):
+    (folder / "a.png").unlink()
+    refused(project, project.items.get(0), "gone", "'a.png' is gone")
+    (folder / "a.png").write_bytes(b"")
+    refused(project, project.items.get(0), "broken", "is empty")
+    (folder / "a.png").write_text("<html><script>alert(1)</script></html>")
+    refused(project, project.items.get(0), "refused", "wanted PNG, JPEG, GIF, WebP or BMP")
+    (folder / "a.png").write_bytes((folder / "c.wav").read_bytes())
+    refused(project, project.items.get(0), "refused", "is audio/wav; wanted PNG")
+
+
+def test_messages_do_not_name_the_folder_which_may_be_the_class(project, folder):
+    (folder / "sub" / "b.jpg").unlink()
+    refused(project, project.items.get(1), "gone", r"the file 'b\.jpg' is gone")
+
+
+def test_a_file_that_may_not_be_read_says_so(project, monkeypatch):
+    def denied(*given):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(media_module, "open_beneath", denied)  # rights themselves do not bind root
+    refused(project, project.items.get(0), "broken", "Permission denied")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>",
+        b"<?xml version='1.0'?><svg/>",
+        b"<!doctype html><p>hello",
+        b"\xef\xbb\xbf<html>",
+        b"%PDF-1.7",
+        b"BM is a car, nearly",
+        b"RIFF\x00\x00\x00\x00AVI LIST",
+        b"\xff\xff\xff\xff",
+        b"PK\x03\x04",
+        b"GIF",
+        b"",
+    ],
+)
+def test_what_is_not_on_the_list_is_refused(project, folder, content):
+    assert content_type(content) is None
+    for name in ("x.png", "x.svg", "x.html"):
+        (folder / name).write_bytes(content)
+        with pytest.raises(MediaError):
+            open_media(project, image(name))
+
+
+def test_what_is_on_the_list_is_known_by_its_first_bytes():
+    def drawn(kind):
+        out = io.BytesIO()
+        Image.new("RGB", (4, 4)).save(out, kind)
+        return content_type(out.getvalue()[:64])
+
+    def heard(kind):
+        out = io.BytesIO()
+        soundfile.write(out, np.zeros(20_000), 44_100, format=kind)
+        return content_type(out.getvalue()[:64])
+
+    pictures = {kind: drawn(kind) for kind in ("PNG", "JPEG", "GIF", "WEBP", "BMP")}
+    assert pictures == {kind: f"image/{kind.lower()}" for kind in pictures}
+    sounds = {"WAV": "audio/wav", "OGG": "audio/ogg", "FLAC": "audio/flac", "MP3": "audio/mpeg"}
+    assert {kind: heard(kind) for kind in sounds} == sounds
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=64))
+def test_no_text_is_taken_for_media(data):
+    """Whatever begins like markup is refused, whatever follows."""
+    assert content_type(b"<" + data) is None
+    assert content_type(b" <" + data) is None
+
+
+def test_an_item_without_a_file_says_so(project):
+    refused_item = Item(0, "r", "row", "r")
+    with pytest.raises(MediaError, match="no picture and no sound") as caught:
+        open_media(project, refused_item)
+    assert caught.value.reason == "none"
+    assert broken(project, refused_item) is None
+
+
+# ---------------------------------------------------------------------- small pictures
+
+
+def test_a_thumbnail_is_small_and_made_once(project, monkeypatch):
+    with thumbnail(project, project.items.get(0)) as made:
+        assert made.content_type == "image/webp"
+        first = made.read()
+    assert Image.open(io.BytesIO(first)).size == (512, 256)
+    monkeypatch.setattr(media_module, "_small", None)  # it is not called again
+    with thumbnail(project, project.items.get(0)) as again:
+        assert again.read() == first
+        assert again.etag == made.etag
+        assert again.size == len(first)
+
+
+def test_a_small_picture_stays_as_it_is(project):
+    with thumbnail(project, project.items.get(1)) as made:
+        assert Image.open(made.file).size == (60, 30)
+
+
+def test_a_changed_picture_gets_another_thumbnail(project, folder):
+    with thumbnail(project, project.items.get(0)) as made:
+        was = made.read()
+    Image.new("RGB", (90, 90), "green").save(folder / "a.png")
+    with thumbnail(project, project.items.get(0)) as made:
+        assert made.read() != was
+
+
+def test_a_picture_is_not_kept_twice_when_half_written(project):
+    with thumbnail(project, project.items.get(0)) as made:
+        whole = made.read()
+    [kept] = [path for path in (project.folder / "cache").rglob("*") if path.is_file()]
+    kept.write_bytes(b"")
+    with thumbnail(project, project.items.get(0)) as made:
+        assert made.read() == whole
+
+
+def test_without_room_for_the_cache_pictures_are_shown_still(project, monkeypatch):
+    (project.folder / "cache").rmdir()
+    (project.folder / "cache").write_text("in the way")
+    with thumbnail(project, project.items.get(0)) as made:
+        assert made.size > 0
+
+
+def test_broken_pictures_and_sounds_say_so(project, folder):
+    whole = (folder / "a.png").read_bytes()
+    (folder / "cut.png").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(MediaError, match=r"'cut\.png' cannot be shown: the picture is broken") as caught:
+        thumbnail(project, image("cut.png"))
+    assert caught.value.reason == "broken"
+    (folder / "cut.ogg").write_bytes(b"OggS" + b"\x00" * 50)
+    with pytest.raises(MediaError, match=r"'cut\.ogg' cannot be shown"):
+        spectrogram(project, sound("cut.ogg"))
+
+
+def test_a_bomb_is_not_unpacked(project, folder, monkeypatch):
+    from likewise.features import _pictures
+
+    monkeypatch.setattr(_pictures, "MOST_PIXELS", 1000)
+    with pytest.raises(MediaError, match="700 x 350 pixels; wanted at most 1,000"):
+        thumbnail(project, image("a.png"))
+
+
+def test_a_spectrogram_shows_pitch_upwards(project, folder):
+    time = np.arange(32_000) / 16_000
+    soundfile.write(folder / "low.wav", 0.5 * np.sin(2 * np.pi * 200 * time), 16_000)
+    soundfile.write(folder / "high.wav", 0.5 * np.sin(2 * np.pi * 4000 * time), 16_000)
+    rows = {}
+    for name in ("low.wav", "high.wav"):
+        with spectrogram(project, sound(name)) as made:
+            assert made.content_type == "image/png"
+            drawn = np.asarray(Image.open(made.file).convert("L"), dtype=float)
+        assert drawn.shape == (128, 640)
+        rows[name] = drawn.mean(axis=1).argmax()
+    assert rows["high.wav"] < 64 < rows["low.wav"]  # row 0 is at the top
+
+
+def test_a_long_sound_and_silence_have_spectrograms(project, folder):
+    soundfile.write(folder / "long.wav", np.zeros(16_000 * 40), 16_000)
+    with spectrogram(project, sound("long.wav")) as made:
+        drawn = np.asarray(Image.open(made.file).convert("L"))
+    assert drawn.shape == (128, 640)
+    assert drawn.max() < 30  # silence is dark
+
+
+def test_a_picture_has_no_spectrogram_and_a_sound_no_thumbnail(project):
+    with pytest.raises(MediaError, match="has no spectrogram"):
+        spectrogram(project, image("a.png"))
+    with pytest.raises(MediaError, match="it has a spectrogram instead"):
+        thumbnail(project, sound("c.wav"))

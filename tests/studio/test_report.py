@@ -1,0 +1,422 @@
+"""The report: one page without scripts, in which every text means itself, and code that runs."""
+
+import base64
+import contextlib
+import hashlib
+import io
+import os
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.studio.exports import Snapshot
+from likewise.studio.report import Derived, ReportData, content_security_policy, gather, report_html
+from likewise.studio.report._data import (
+    AnswerShown,
+    ConflictShown,
+    GroupShown,
+    HintsShown,
+    PersonShown,
+    Shown,
+    TimeShown,
+)
+from likewise.studio.report._gather import _worded
+from likewise.studio.report._html import data_uri
+from likewise.studio.report._map import map_picture
+from likewise.studio.report._parts import code
+from likewise.studio.study.report import FigurePiece, Section, TablePiece
+from small_projects import WEIRD, Told, make, opened
+
+EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>\x00\u202e"
+NOW = datetime(2026, 3, 9, 12, 0, tzinfo=UTC)
+TAGS = {
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "header",
+        "nav",
+        "main",
+        "footer",
+        "section",
+        "figure",
+    ),
+    *(
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "p",
+        "ul",
+        "li",
+        "dl",
+        "dt",
+        "dd",
+        "div",
+        "span",
+        "a",
+        "img",
+        "bdi",
+        "figcaption",
+    ),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre"),
+    *("svg", "rect", "line", "polyline", "circle", "text"),
+}
+
+
+class Page(HTMLParser):
+    """All tags with their attributes, and all text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text, self.open = [], "", []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_data(self, data):
+        if "style" not in self.open[-1:]:
+            self.text += data
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def check(html):
+    """Whatever a page tells: no scripts, nothing from outside, headings in order, names for pictures."""
+    page = Page(html)
+    assert {tag for tag, _ in page.tags} <= TAGS
+    ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
+    for tag, attrs in page.tags:
+        assert not any(name.startswith("on") or name == "style" for name in attrs)
+        if "src" in attrs:
+            assert re.fullmatch(r"data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+", attrs["src"])
+        if tag == "a":
+            assert attrs["href"].removeprefix("#") in ids
+        if tag == "img":
+            assert attrs["alt"]
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    policy = next(a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    style = re.search("<style>(.*?)</style>", html, re.DOTALL).group(1)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == content_security_policy()
+    assert f"style-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none';")
+    return page
+
+
+def dot():
+    return map_picture(np.zeros((1, 2), np.float32), np.zeros(1, np.int32), {0: "#0072b2"})
+
+
+def evil_data():
+    item = Shown(EVIL, "image", EVIL + "!", dot(), "image/png", EVIL, ((EVIL, EVIL),), EVIL)
+    return ReportData(
+        title=EVIL,
+        kind="image",
+        n_items=2,
+        features=EVIL,
+        made="2026-03-09",
+        version="1",
+        folder=EVIL,
+        n_clusters=2,
+        n_answers=3,
+        n_undone=1,
+        n_skipped=2,
+        groups=(GroupShown(0, EVIL, 1, "#0072b2", (item,), (item,)), GroupShown(1, None, 1, "#e69f00")),
+        hints=HintsShown(1, 1, 1, (("together", (EVIL, EVIL)), ("a and b together", (EVIL,) * 3))),
+        map_picture=dot(),
+        map_method=EVIL,
+        curve=((5, 0.3), (10, 0.02)),
+        advice=EVIL,
+        accuracy=0.8,
+        interval=(0.7, 0.9),
+        people=(PersonShown(EVIL, "owner", 3, 1, 1, 0.8, 0.6, 2.5),),
+        n_shared=1,
+        observed=1.0,
+        alpha=0.5,
+        times=(TimeShown("pair", EVIL, 3, 2.0, 1.0, 4.0),),
+        seconds=(0.5, 2.0, 70.0),
+        conflicts=(ConflictShown((item, item), (EVIL,) * 3, (AnswerShown(EVIL, "2026", EVIL),)),),
+        n_conflicts=2,
+        notes=(EVIL,),
+        study=(
+            Section("Study", (EVIL,)),
+            Section(
+                EVIL,
+                (EVIL,),
+                (TablePiece(EVIL, ("", EVIL), ((EVIL, EVIL),)),),
+                (FigurePiece(EVIL, EVIL, dot()),),
+            ),
+        ),
+    )
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def test_every_text_of_a_page_means_itself():
+    page = check(report_html(evil_data()))
+    seen = page.text
+    shown = EVIL.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    assert seen.count(shown) >= 25
+    assert [attrs.get("alt") for attrs in page.all("img")].count(shown) == 1
+    assert "Contradictions" in seen
+    assert "1 more contradiction in the studio" in seen
+    assert "70% to 90%" in seen
+
+
+def test_pictures_that_could_do_something_are_refused():
+    with pytest.raises(ValueError, match="image/svg"):
+        data_uri(b"<svg/>", "image/svg+xml")
+
+
+def test_the_page_of_an_empty_project_says_so(tmp_path):
+    project = make(tmp_path)
+    with opened(project) as store:
+        snapshot = Snapshot.of(store)
+    page = check(report_html(gather(project, snapshot, Derived.of(project, snapshot), now=NOW)))
+    assert "Nothing was answered yet" in page.text
+    assert "No hints yet." in page.text
+    assert "2026-03-09 12:00 UTC" in page.text
+    assert "Who answered" not in page.text
+
+
+# ---------------------------------------------------------------------- what it tells
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Ann and Bob answered; two of Ann's answers join what she said is apart."""
+    project = make(tmp_path)
+    with opened(project) as store:
+        ann, bob = Told(store, role="owner"), Told(store, "Bob")
+        for one, other in (("a1", "a2"), ("a2", "a3"), ("b1", "b2")):
+            ann.answer(one, other, answer="SAME", seconds=1.0)
+        ann.answer("a1", "b1", answer="DIFFERENT", seconds=3.0)
+        ann.answer("a1", "a3", answer="DIFFERENT", seconds=5.0)
+        bob.answer("a1", "a2", answer="SAME", seconds=4.0)
+        bob.answer("a4", "b4", answer="UNSURE", seconds=9.0)
+        bob.answer("a1", "a2", "b3", answer="AB", seconds=9.0)
+        ann.undo(ann.answer("a4", "b3", answer="SAME"))
+        ann.skip("a4", "b2")
+        ann.name_group("a2", "wrens")
+    yield project
+    project.items.close()
+
+
+def reported(project):
+    with opened(project) as store:
+        snapshot = Snapshot.of(store)
+    return gather(project, snapshot, Derived.of(project, snapshot), now=NOW)
+
+
+def test_a_report_tells_what_was_said_and_what_follows(project):
+    data = reported(project)
+    assert (data.n_items, data.n_clusters, data.n_answers, data.n_undone, data.n_skipped) == (8, 2, 8, 1, 1)
+    assert sorted((group.title, group.size) for group in data.groups) == [("Group 2", 4), ("wrens", 4)]
+    assert {item.id for group in data.groups for item in group.typical} <= {
+        *["a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"]
+    }
+    assert [(p.name, p.n_answers, p.n_shared, p.n_unsure, p.seconds) for p in data.people] == [
+        ("Ann", 5, 1, 0, 1.0),
+        ("Bob", 3, 1, 1, 9.0),
+    ]
+    assert (data.n_shared, data.observed) == (1, 1.0)
+    assert [(one.kind, one.answer, one.n, one.median) for one in data.times] == [
+        ("pair", "any", 7, 3.0),
+        ("pair", "together", 4, 1.0),
+        ("pair", "apart", 2, 4.0),
+        ("pair", "unsure", 1, 9.0),
+        ("triplet", "any", 1, 9.0),
+        ("triplet", "two of three", 1, 9.0),
+    ]
+    (conflict,) = data.conflicts
+    assert [item.id for item in conflict.items] == ["a1", "a3"]
+    assert conflict.chain == ("a1", "a2", "a3")
+    assert "a1 and a3: apart" in [answer.text for answer in conflict.answers]
+    assert (data.hints.n_must, data.hints.n_cannot, data.hints.n_triplets) == (3, 2, 1)
+    assert ("a and b together", ("a1", "a2", "b3")) in data.hints.first
+    page = check(report_html(data))
+    assert "Joined through: a1 = a2 = a3" in page.text
+    assert "wrens" in page.text
+    assert "text of a1" in page.text
+
+
+def test_weird_ids_and_texts_are_shown_as_they_are(tmp_path):
+    project = make(tmp_path, WEIRD, texts=[f"{id} {EVIL}" for id in WEIRD])
+    with opened(project) as store:
+        eve = Told(store, "<b>Eve</b>")
+        eve.answer(WEIRD[0], WEIRD[1], answer="SAME")
+        eve.name_group(WEIRD[0], "<i>group</i>")
+        snapshot = Snapshot.of(store)
+    page = check(report_html(gather(project, snapshot, Derived.of(project, snapshot))))
+    assert "<b>Eve</b>" in page.text
+    assert "<i>group</i>" in page.text
+
+
+def test_pictures_are_in_the_page_and_a_broken_one_is_told_of(tmp_path):
+    from PIL import Image
+
+    from likewise.studio.project import Project
+    from likewise.studio.records import Described, Item, Settings
+
+    source = tmp_path / "birds"
+    source.mkdir()
+    names = ["wren.png", "lark.png", "owl.png", "broken.png"]
+    for name in names[:3]:
+        Image.new("RGB", (8, 8), "red").save(source / name)
+    (source / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nno more")
+    project = Project.create(
+        tmp_path / "birds.likewise",
+        X=[[0.0], [0.1], [5.0], [5.1]],
+        items=[Item(row, name, "image", name[:-4], media=name) for row, name in enumerate(names)],
+        settings=Settings("Birds", n_clusters=2),
+        described=Described("image", 4),
+        source=source,
+    )
+    page = check(report_html(reported(project)))
+    assert {attrs["alt"] for attrs in page.all("img")} >= {"Picture wren", "Picture lark", "Picture owl"}
+    assert "broken.png" in page.text
+    project.items.close()
+
+
+def test_a_study_has_its_section(tmp_path):
+    from likewise.studio.project import Project
+    from likewise.studio.records import Described, Item, Settings
+    from likewise.studio.study import StudyOptions
+
+    source = tmp_path / "birds.csv"
+    source.write_text("name\n")
+    project = Project.create(
+        tmp_path / "birds.likewise",
+        X=np.arange(24.0).reshape(12, 2),
+        items=[Item(row, f"s{row}", "text", f"s{row}", text="x", truth="ab"[row % 2]) for row in range(12)],
+        settings=Settings("Birds", n_clusters=2, study=StudyOptions(n_pairs=4, n_triplets=2).to_json()),
+        described=Described("text", 12, has_truth=True),
+        source=source,
+    )
+    page = check(report_html(reported(project)))
+    assert "Nobody has begun" in page.text
+    project.items.close()
+
+
+def test_a_data_file_that_changed_is_told_of(project):
+    project.source.write_text("name\nother\n")
+    assert any("birds.csv" in note for note in reported(project).notes)
+
+
+def test_answers_in_words():
+    from likewise.studio.records import StoredEvent
+
+    def said(answer, *items):
+        return _worded(StoredEvent(1, "k", "answer", 1, "", {"items": items, "answer": answer}))
+
+    assert said("SAME", "x", "y") == "x and y: together"
+    assert said("NEITHER", "x", "y", "z") == "x, y and z: neither"
+    assert said("BC", "x", "y", "z") == "y and z together, x apart"
+
+
+def test_the_map_has_a_dot_for_each_item_in_the_colour_of_its_group():
+    from PIL import Image
+
+    xy = np.array([[0.0, 0.0], [1.0, 1.0]], dtype=np.float32)
+    data = map_picture(xy, np.array([0, 1], dtype=np.int32), {0: "#ff0000", 1: "#0000ff"})
+    pixels = np.asarray(Image.open(io.BytesIO(data)))
+    found = np.unique(np.ascontiguousarray(pixels).view(np.uint32))
+    wanted = np.array([(0, 0, 0, 0), (255, 0, 0, 255), (0, 0, 255, 255)], dtype=np.uint8).view(np.uint32)
+    assert found.tolist() == sorted(wanted.ravel().tolist())
+    rows, columns = np.nonzero(pixels[:, :, 0])
+    assert rows.mean() > 600  # the first is at the lower left
+    assert columns.mean() < 20
+
+
+# ---------------------------------------------------------------------- code that runs
+
+
+@pytest.mark.parametrize("conflict", [True, False])
+def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, conflict):
+    from click.testing import CliRunner
+
+    from likewise.cli.export import command
+    from likewise.studio.report._parts import export_command
+
+    if not conflict:
+        with opened(project) as store:
+            wrong = Snapshot.of(store).answers[4]
+            Told(store, "Olga").undo(wrong)
+    data = reported(project)
+    page = Page(report_html(data))
+    words = export_command(data).split()
+    assert " ".join(words) in page.text
+    assert code(data) in page.text
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(command, words[2:])
+    assert result.exit_code == 0, result.output
+    found = {}
+    exec(compile(code(data), "report", "exec"), found)
+    assert found["ids"] == ["a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"]
+    assert found["X"].shape == (8, 2)
+    assert "wrens" in found["names"].values()
+    assert len(found["hints"].must) == 3
+    assert ("model" in found) == (not conflict)
+    if not conflict:
+        assert len(set(found["model"].labels_)) == 2
+
+
+# ---------------------------------------------------------------------- in a browser
+
+
+@contextlib.contextmanager
+def browser():
+    """Chromium of the system; on a machine without it the test is skipped, and fails in CI."""
+    chromium = Path("/usr/bin/chromium")
+    if not chromium.exists():
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("/usr/bin/chromium is not installed")
+    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=flags)
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+def test_axe_finds_nothing_and_nothing_is_fetched(tmp_path):
+    axe = pytest.importorskip("axe_playwright_python")
+    script = next(Path(axe.__file__).parent.rglob("axe.min.js")).read_text(encoding="utf-8")
+    path = tmp_path / "report.html"
+    path.write_text(report_html(evil_data()), encoding="utf-8")
+    trouble = []
+    with browser() as chromium:
+        page = chromium.new_page(viewport={"width": 390, "height": 800})
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("dialog", lambda dialog: trouble.append(dialog.message))
+        page.on("request", lambda request: trouble.append(request.url))
+        page.goto(path.as_uri())
+        page.evaluate(script)
+        for scheme, what in (("light", "{}"), ("dark", "{runOnly: ['color-contrast']}")):
+            page.emulate_media(color_scheme=scheme)
+            found = page.evaluate(f"axe.run({what})")["violations"]
+            assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390  # no sideways scrolling
+    assert [url for url in trouble if not url.startswith("data:image/")] == [path.as_uri()]

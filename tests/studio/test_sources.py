@@ -1,0 +1,390 @@
+"""The data of a studio: folders and tables, and all that can be wrong with them."""
+
+import os
+
+import click
+import numpy as np
+import pytest
+import soundfile
+from PIL import Image
+
+from likewise.cli._studio_data import read_source
+from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.studio.media import open_media
+from likewise.studio.project import Project, folder_beside
+from likewise.studio.records import Settings
+from likewise.studio.sample import write_sample
+
+TABLE = "name,kind,size,text,file\nx1,a,1,birds sing loud,p/0.png\nx2,b,2,stocks fell today,p/1.png\n"
+TABLE += "x3,a,3,birds fly high,p/2.png\n"
+
+
+def draw(path, seed=0):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(seed).integers(0, 256, (12, 12, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(path)
+
+
+def beep(path, hertz=440):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, np.sin(np.arange(4000) * hertz / 2500), 16_000)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for k, name in enumerate(["b/2.png", "a/1.png", "b/1.png", "a/10.PNG"]):
+        draw(tmp_path / "birds" / name, k)
+    return tmp_path / "birds"
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "t.csv").write_text(TABLE, encoding="utf-8")
+    for k in range(3):
+        draw(tmp_path / "p" / f"{k}.png", k)
+    return tmp_path / "t.csv"
+
+
+# ---------------------------------------------------------------------- folders
+
+
+def test_a_folder_of_pictures_with_a_folder_for_each_class(folder):
+    data = read_source(folder)
+    items = list(data.items)
+    assert [item.id for item in items] == ["a/1.png", "a/10.PNG", "b/1.png", "b/2.png"]
+    assert [item.truth for item in items] == ["a", "a", "b", "b"]
+    assert [item.title for item in items] == [
+        "1.png",
+        "10.PNG",
+        "1.png",
+        "2.png",
+    ]  # which do not tell the class
+    assert [item.row for item in items] == [0, 1, 2, 3]
+    assert {item.kind for item in items} == {"image"}
+    assert data.X.shape[0] == 4
+    assert data.described.n_items == 4
+    assert data.described.has_truth
+    assert data.notes == ("the names of the 2 sub-folders are taken for the true classes.",)
+    assert list(data.items) == items  # and again
+
+
+def test_a_project_can_be_made_of_it(folder):
+    data = read_source(folder)
+    project = Project.create(
+        folder_beside(folder),
+        X=data.X,
+        items=data.items,
+        settings=Settings("Birds"),
+        described=data.described,
+        source=folder,
+    )
+    assert (
+        read_source(folder.parent / "birds").described == data.described
+    )  # the project is not among the data
+    for item in project.items:
+        open_media(project, item).close()
+
+
+def test_files_in_no_folder_or_deeper_have_no_truth(folder):
+    draw(folder / "top.png")
+    data = read_source(folder)
+    assert not data.described.has_truth
+    assert all(item.truth is None for item in data.items)
+
+
+def test_one_sub_folder_is_no_class(tmp_path):
+    for k in range(2):
+        draw(tmp_path / "d" / "all" / f"{k}.png", k)
+    assert not read_source(tmp_path / "d").described.has_truth
+
+
+def test_the_features_do_not_depend_on_when_files_were_written(folder, tmp_path):
+    X = read_source(folder).X
+    again = tmp_path / "again"
+    for name in ["b/1.png", "a/10.PNG", "a/1.png", "b/2.png"]:
+        (again / name).parent.mkdir(parents=True, exist_ok=True)
+        (again / name).write_bytes((folder / name).read_bytes())
+    np.testing.assert_array_equal(read_source(again).X, X)
+
+
+def test_sounds_are_told_from_pictures_and_the_fewer_left_out(tmp_path):
+    for k in range(3):
+        beep(tmp_path / "d" / f"{k}.wav", 300 * (k + 1))
+    draw(tmp_path / "d" / "cover.png")
+    (tmp_path / "d" / "notes.txt").write_text("x")
+    (tmp_path / "d" / "logo.svg").write_text("<svg/>")
+    data = read_source(tmp_path / "d")
+    assert data.described.kind == "sound"
+    assert data.described.n_items == 3
+    assert data.notes == (
+        "1 pictures are left out: cover.png.",
+        "2 file(s) of other kinds are left out: logo.svg, notes.txt.",
+    )
+
+
+def test_hidden_files_are_passed_over_and_files_without_an_end_looked_at(folder):
+    draw(folder / "a" / ".hidden.png")
+    draw(folder / ".trash" / "x.png")
+    (folder / "a" / "1.png").rename(folder / "a" / "one")
+    data = read_source(folder)
+    assert [item.id for item in data.items] == ["a/10.PNG", "a/one", "b/1.png", "b/2.png"]
+
+
+def test_unreadable_pictures_are_left_out_and_named(folder):
+    (folder / "a" / "bad.png").write_bytes(b"no picture")
+    data = read_source(folder)
+    assert data.described.n_items == 4
+    assert data.notes[0] == (
+        "1 file(s) cannot be read and are left out: "
+        "a/bad.png (it is not a PNG, JPEG, GIF, WebP or BMP picture)."
+    )
+
+
+def test_links_out_of_the_folder_and_odd_names_are_left_out(folder, tmp_path):
+    draw(tmp_path / "private.png")
+    (folder / "a" / "link.png").symlink_to(tmp_path / "private.png")
+    (folder / "a" / "inside.png").symlink_to("1.png")
+    odd = os.fsencode(folder / "b") + b"/\xff.png"
+    try:
+        with open(odd, "wb") as file:
+            file.write((folder / "a" / "1.png").read_bytes())
+    except OSError:
+        pytest.skip("this disk takes UTF-8 names only")
+    data = read_source(folder)
+    ids = [item.id for item in data.items]
+    assert "a/inside.png" in ids
+    assert "a/link.png" not in ids
+    assert len(ids) == 5
+    assert r"2 link(s) out of the folder or names that are not UTF-8 are left out" in data.notes[0]
+    assert r"\udcff" in data.notes[0]
+
+
+def test_a_folder_without_media_says_what_it_has(tmp_path):
+    with pytest.raises(
+        FileFormatError, match=r"no pictures or sounds. It is empty; wanted files that end in"
+    ):
+        read_source(tmp_path)
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(FileFormatError, match=r"It has a\.txt; wanted"):
+        read_source(tmp_path)
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    with pytest.raises(FileFormatError, match=r"If the items are in a table, give it: .*t\.csv"):
+        read_source(tmp_path)
+
+
+def test_one_picture_and_only_broken_ones_are_errors(tmp_path):
+    draw(tmp_path / "d" / "a.png")
+    with pytest.raises(FileFormatError, match=r"has 1 item\(s\) to look at; wanted two or more"):
+        read_source(tmp_path / "d")
+    (tmp_path / "d" / "a.png").write_bytes(b"x")
+    with pytest.raises(
+        FileFormatError, match=r"none of the 1 pictures can be read.* The first file is a\.png"
+    ):
+        read_source(tmp_path / "d")
+
+
+def test_embeddings_of_a_folder_have_a_row_for_each_file_by_name(folder, tmp_path):
+    np.save(tmp_path / "e.npy", np.eye(4))
+    data = read_source(folder, features=str(tmp_path / "e.npy"))
+    assert data.X.shape == (4, 4)
+    assert "4 numbers a row from" in data.described.features
+    np.save(tmp_path / "e.npy", np.eye(5))
+    with pytest.raises(FileFormatError, match=r"has 5 row\(s\) where there are 4 pictures"):
+        read_source(folder, features=str(tmp_path / "e.npy"))
+
+
+def test_options_of_tables_are_refused_for_a_folder(folder):
+    with pytest.raises(click.UsageError, match="--text names a column of a table"):
+        read_source(folder, text=("a",))
+    with pytest.raises(click.BadParameter, match=r"wanted a \.npy file"):
+        read_source(folder, features="size")
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def test_rows_of_a_table(table):
+    data = read_source(table, id_column="name", truth="kind", drop=("file", "text"))
+    items = list(data.items)
+    assert [item.id for item in items] == ["x1", "x2", "x3"]
+    assert [item.truth for item in items] == ["a", "b", "a"]
+    assert items[1].cells == (("size", "2"),)
+    assert items[1].kind == "row"
+    assert data.described.columns == ("size",)
+    assert data.described.has_truth
+    assert data.X.shape == (3, 1)
+
+
+def test_texts_of_a_table(table):
+    data = read_source(table, text=("text",), id_column="name", drop=("file",))
+    items = list(data.items)
+    assert items[0].kind == "text"
+    assert items[0].text == items[0].title == "birds sing loud"
+    assert items[0].cells == (("kind", "a"), ("size", "1"))
+    assert "words in 'text'" in data.described.features
+    both = next(iter(read_source(table, text=("text", "kind")).items))
+    assert both.text == "birds sing loud\n\na"
+    assert both.id == "0"
+
+
+def test_pictures_of_a_table(table):
+    data = read_source(table, image="file", id_column="name")
+    items = list(data.items)
+    assert [item.media for item in items] == ["p/0.png", "p/1.png", "p/2.png"]
+    assert items[0].kind == "image"
+    assert items[0].title == "0.png"
+    assert ("kind", "a") in items[0].cells
+    assert "numbers from" in data.described.features
+
+
+def test_sounds_of_a_table(tmp_path):
+    for k in range(3):
+        beep(tmp_path / f"{k}.wav", 200 * (k + 1))
+    (tmp_path / "t.csv").write_text("f\n0.wav\n./1.wav\n2.wav\n")
+    assert [item.media for item in read_source(tmp_path / "t.csv", audio="f").items] == [
+        "0.wav",
+        "1.wav",
+        "2.wav",
+    ]
+
+
+def test_rows_whose_file_is_missing_broken_or_not_named_are_left_out(table):
+    (table.parent / "p" / "1.png").write_bytes(b"x")
+    table.write_text(TABLE + "x4,b,4,more,\nx5,b,5,more,p/gone.png\n")
+    data = read_source(table, image="file", id_column="name")
+    assert [item.id for item in data.items] == ["x1", "x3"]
+    assert [item.row for item in data.items] == [0, 1]
+    assert data.X.shape[0] == 2
+    assert data.notes[0] == "1 row(s) are left out, for their 'file' is empty."
+    assert "2 file(s) cannot be read and are left out: p/1.png (it is not" in data.notes[1]
+    assert "p/gone.png (it cannot be opened (No such file" in data.notes[1]
+
+
+def test_without_ids_the_rows_keep_their_numbers(table):
+    (table.parent / "p" / "0.png").unlink()
+    assert [item.id for item in read_source(table, image="file").items] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/a.png",
+        "HTTP://x/a.png",
+        "file:///etc/passwd",
+        "data:image/png;base64,AAAA",
+        "//x/a",
+    ],
+)
+def test_addresses_are_never_fetched(tmp_path, address):
+    (tmp_path / "t.csv").write_text(f'f\n"{address}"\n')
+    with pytest.raises(FileFormatError, match=r"t\.csv:2: --image names .*Nothing is ever fetched"):
+        read_source(tmp_path / "t.csv", image="f")
+
+
+@pytest.mark.parametrize("name", ["../x.png", "/etc/x.png", "p/../../x.png", ".", "out/x.png"])
+def test_files_outside_the_folder_of_the_table_are_refused(tmp_path, name):
+    place = tmp_path / "here"
+    place.mkdir()
+    (place / "out").symlink_to(tmp_path)
+    (place / "t.csv").write_text(f"f\n{name}\n")
+    with pytest.raises(FileFormatError, match="not in the folder of the table"):
+        read_source(place / "t.csv", image="f")
+
+
+def test_embeddings_of_a_table(table):
+    np.save(table.parent / "e.npy", np.arange(6.0).reshape(3, 2))
+    given = {"features": str(table.parent / "e.npy")}
+    assert read_source(table, **given).X.shape == (3, 2)
+    assert read_source(table, text=("text",), **given).X.shape == (3, 2)
+    table.write_text(TABLE.replace("p/1.png", ""))
+    data = read_source(table, image="file", **given)
+    whole = read_source(table, **given).X
+    np.testing.assert_array_equal(data.X, whole[[0, 2]])
+
+
+def test_a_parquet_table(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "n": [1.5, None, 2.0],
+            "when": pandas.to_datetime(["2024-01-01", "2024-02-01", None]),
+            "w": ["a", None, "b"],
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    data = read_source(tmp_path / "t.parquet")
+    items = list(data.items)
+    assert items[0].cells[0] == ("n", "1.5")
+    assert items[1].cells[0] == ("n", "")
+    assert items[2].cells[0] == ("n", "2")
+    assert items[0].cells[1][1].startswith("2024-01-01")
+    assert items[2].cells[1][1] == ""
+    assert np.isfinite(data.X).all()
+
+
+def test_an_index_that_pandas_wrote_is_not_learnt_from(tmp_path):
+    (tmp_path / "t.csv").write_text(",a\n0,5\n1,6\n2,9\n")
+    data = read_source(tmp_path / "t.csv")
+    assert data.X.shape == (3, 1)
+    assert "--id 'column 1'" in data.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"text": ("txt",)}, click.BadParameter, "no column 'txt'; did you mean 'text'"),
+        ({"image": "text", "audio": "file"}, click.UsageError, "one of --text, --image and --audio"),
+        ({"id_column": "name", "truth": "name"}, click.BadParameter, "named for --id as well"),
+        ({"id_column": "kind"}, FileFormatError, "the id 'a' .* is that of line 2 too"),
+        ({"features": "gone.npy"}, FileFormatError, "there is no file"),
+        ({"drop": ("name", "kind", "size", "text", "file")}, FileFormatError, r"t\.csv: no column is left"),
+    ],
+)
+def test_options_that_do_not_fit_say_so(table, options, error, said):
+    with pytest.raises(error, match=said):
+        list(read_source(table, **options).items)
+
+
+def test_files_that_are_no_tables_say_so(tmp_path):
+    with pytest.raises(FileFormatError, match="there is no file or folder"):
+        read_source(tmp_path / "gone.csv")
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    with pytest.raises(FileFormatError, match="is JSON; wanted a table as CSV or Parquet"):
+        read_source(tmp_path / "a.jsonl")
+    draw(tmp_path / "a.png")
+    with pytest.raises(FileFormatError, match="is one file; give the folder"):
+        read_source(tmp_path / "a.png")
+    (tmp_path / "t.csv").write_bytes("a,b\nö,1\nü,2\n".encode("latin-1"))
+    with pytest.raises(LikewiseError, match="--encoding"):
+        read_source(tmp_path / "t.csv")
+    assert [item.cells[0][1] for item in read_source(tmp_path / "t.csv", encoding="latin-1").items] == [
+        "ö",
+        "ü",
+    ]
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    with pytest.raises(LikewiseError, match=r"one value only|two or more"):
+        read_source(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("id,a\ni\x00,1\nj,2\n")
+    with pytest.raises(FileFormatError, match="NUL"):
+        list(read_source(tmp_path / "t.csv", id_column="id").items)
+
+
+# ---------------------------------------------------------------------- the sample
+
+
+def test_the_sample_is_a_folder_of_digits_whose_names_tell_nothing(tmp_path):
+    truth = write_sample(tmp_path / "digits", n=40)
+    names = sorted(path.name for path in (tmp_path / "digits").iterdir())
+    assert names[:2] == ["digit-001.png", "digit-002.png"]
+    assert len(truth) == len(names) == 40
+    assert len(set(truth)) == 10
+    data = read_source(tmp_path / "digits")
+    assert data.described.n_items == 40
+    assert not data.described.has_truth
+    with Image.open(tmp_path / "digits" / "digit-001.png") as image:
+        assert image.size == (160, 160)
+    with pytest.raises(LikewiseError, match="is there already"):
+        write_sample(tmp_path / "digits")
+    with pytest.raises(LikewiseError, match="n must be 2 to 1797, got 1"):
+        write_sample(tmp_path / "other", n=1)
+    assert write_sample(tmp_path / "again", n=40) == truth
