@@ -69,6 +69,7 @@ _ROOMS = (
     "discriminative",
     "evaluation",
     "exceptions",
+    "features",
     "hierarchy",
     "kmeans",
     "metric",

@@ -17,6 +17,8 @@ STRATEGIES = {
     "regions": "rows that speak for many in doubt; the strategy of the default",
     "tray": "trays of rows to sort into piles",
     "random": "pairs drawn at random",
+    "triplets": "as regions, with a third row beside each two",
+    "both": "as regions, pairs and triplets in turn",
     "farthest-first": "far rows until each group has one, then rows at random",
     "min-max": "as farthest-first, then the row farthest from those already placed",
     "npu": "rows uncertain for what they cost to ask",

@@ -15,6 +15,10 @@ from likewise import __version__
 
 COMMANDS = {
     "cluster": "Cluster a table of rows, following hints.",
+    "studio": "Let people answer questions in a browser, and group by the answers.",
+    "export": "Write labels, hints or answers of a studio project to files.",
+    "report": "Write a page that tells what came out of a studio project.",
+    "import-answers": "Take earlier answers, hints or labels into a studio project.",
     "ask": "Answer questions about rows, and cluster by the answers.",
     "choose": "Choose the number of clusters and the method by held-out hints.",
     "check": "Look through a file of hints before using it.",

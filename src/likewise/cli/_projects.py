@@ -1,0 +1,70 @@
+"""What the commands about a project of the studio share: how it is found, opened and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from likewise.exceptions import FileFormatError
+
+if TYPE_CHECKING:
+    from likewise.studio.project import Project
+    from likewise.studio.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def project_options(function: F) -> F:
+    """Give a command the argument PROJECT and the option --db."""
+    function = click.option(
+        "--db",
+        metavar="URL",
+        help="The database with its password, if the project has one of its own: postgresql://…",
+    )(function)
+    return click.argument("project", type=click.Path())(function)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A project and its store."""
+
+    project: Project
+    store: Store
+
+
+@contextmanager
+def opened(path: str, database: str | None) -> Iterator[Opened]:
+    """Open a project for the time of a block; a studio may be running on it."""
+    from likewise.studio.project import Project
+    from likewise.studio.store import open_store
+
+    project = Project.open(find_project(path), database=database)
+    store = open_store(project.database_url, backups=project.backups)
+    try:
+        yield Opened(project, store)
+    finally:
+        store.close()
+        project.items.close()
+
+
+def find_project(path: str) -> Path:
+    """Return the folder of a project, given itself or the data that it belongs to."""
+    from likewise.studio.project import folder_beside
+
+    given = Path(path)
+    beside = folder_beside(given)
+    places = [given, beside, beside.with_name(f"{given.name}{beside.suffix}")]
+    for place in places:
+        if (place / "project.json").exists():
+            return place
+    if given.suffix == beside.suffix and given.is_dir():
+        return given  # opening it says what is wrong with it
+    raise FileFormatError(
+        f"there is no project at {path!r}, and none beside it at {beside.name!r}. Make one with: likewise "
+        f"studio {path}"
+    )

@@ -1,0 +1,155 @@
+"""``likewise export``: labels, hints and answers of a project as files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from likewise.cli._output import (
+    STDOUT,
+    Command,
+    Outputs,
+    check_output,
+    console,
+    print_json,
+)
+from likewise.cli._projects import opened, project_options
+
+if TYPE_CHECKING:
+    from likewise.studio.exports import Format, Snapshot, What
+    from likewise.studio.project import Project
+    from likewise.studio.records import Picture
+
+_WHAT = ("labels", "hints", "answers")
+_FORMATS = ("csv", "jsonl", "parquet")
+
+
+@click.command("export", cls=Command)
+@project_options
+@click.option(
+    "--what",
+    type=click.Choice([*_WHAT, "all"]),
+    default="labels",
+    show_default=True,
+    help="The group of each item; what was said, as hints; every answer with who gave it and in how long.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(_FORMATS),
+    help="The format.  [default: what --out ends with, else csv]",
+)
+@click.option(
+    "--out",
+    type=click.Path(),
+    default=STDOUT,
+    metavar="PATH",
+    help="The file; with --what all a folder, which is made if it is not there.  [default: - for stdout]",
+)
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Leave cells of a CSV file that look like formulas as they are. Do not open it in a spreadsheet.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document.")
+def command(
+    project: str, db: str | None, what: str, format_: str | None, out: str, raw: bool, as_json: bool
+) -> None:
+    """Write what a project of the studio holds: labels, hints or answers.
+
+    PROJECT is the folder of a project, such as birds.likewise, or the data that it belongs to. A studio may
+    be running on it; what is written is all of one moment. The files of hints are read by likewise cluster
+    and by read_hints, and all of them by likewise import-answers.
+
+    In CSV files an apostrophe is put before text that a spreadsheet would take for a formula.
+
+    \b
+    Examples:
+      likewise export birds.likewise --out labels.csv
+      likewise export birds --what answers --format jsonl > answers.jsonl
+      likewise export birds --what all --format parquet --out results
+    """
+    wanted = cast("tuple[What, ...]", _WHAT if what == "all" else (what,))
+    format = _format(format_, out, several=what == "all")
+    paths = _paths(wanted, format, out, as_json=as_json, several=what == "all")
+    if format == "parquet":
+        from likewise._optional import require
+
+        require("pyarrow.parquet", extra="scale")
+
+    from likewise.studio.exports import Snapshot, export_bytes
+
+    with opened(project, db) as found:
+        snapshot = Snapshot.of(found.store)
+        picture = _picture(found.project, snapshot) if "labels" in wanted else None
+        ids = found.project.items.ids()
+    made = {one: export_bytes(one, snapshot, ids, picture, format=format, raw=raw) for one in wanted}
+    if out == STDOUT:
+        click.echo(made[wanted[0]], nl=False)
+    else:
+        if what == "all":
+            Path(out).mkdir(exist_ok=True)
+        with Outputs() as outputs:
+            for one, data in made.items():
+                outputs.add(paths[one], lambda part, data=data: part.write_bytes(data))  # type: ignore[misc]
+    told = {
+        "project": project,
+        "items": len(ids),
+        "groups": None if picture is None else len(picture.groups),
+        "answers": len(snapshot.answers),
+        "wrote": list(paths.values()),
+    }
+    if as_json:
+        print_json(told)
+    _tell(told, paths)
+
+
+def _format(format: str | None, out: str, *, several: bool) -> Format:
+    """Return the format that was asked for, or that the end of a file's name tells."""
+    ending = Path(out).suffix.lower().removeprefix(".")
+    if out == STDOUT or several or ending not in _FORMATS:
+        return cast("Format", format or "csv")
+    if format is not None and format != ending:
+        raise click.UsageError(f"--format {format} and --out {out!r} say two things; give one of them.")
+    return cast("Format", ending)
+
+
+def _paths(
+    wanted: tuple[What, ...], format: Format, out: str, *, as_json: bool, several: bool
+) -> dict[str, str]:
+    """Return where each file goes; find out now what cannot be written."""
+    if out == STDOUT:
+        if several:
+            raise click.UsageError("three files do not fit on stdout; give a folder with --out.")
+        if as_json:
+            raise click.UsageError(
+                "--json writes to stdout, and so does the file; give it a name with --out."
+            )
+        if format == "parquet" and sys.stdout.isatty():
+            raise click.UsageError("Parquet is not for a terminal; give a file with --out.")
+        return {}
+    if several:
+        if os.path.exists(out) and not os.path.isdir(out):
+            raise click.UsageError(f"--out {out!r} is a file; with --what all give a folder.")
+        check_output(out.rstrip("/") + f".{format}", (f".{format}",), "--out")  # whether its folder is there
+        return {one: os.path.join(out, f"{one}.{format}") for one in wanted}
+    check_output(out, tuple(f".{each}" for each in _FORMATS), "--out")
+    return {wanted[0]: out}
+
+
+def _picture(project: Project, snapshot: Snapshot) -> Picture:
+    from likewise.studio.report import Derived
+
+    return Derived.of(project, snapshot, picture_only=True).picture
+
+
+def _tell(told: dict[str, Any], paths: dict[str, str]) -> None:
+    stderr = console()
+    groups = "" if told["groups"] is None else f" in {told['groups']:,} groups"
+    stderr.print(f"project     {told['items']:,} items{groups}, {told['answers']:,} answers")
+    for path in paths.values():
+        stderr.print(f"wrote       {path}")

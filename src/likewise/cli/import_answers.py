@@ -1,0 +1,81 @@
+"""``likewise import-answers``: earlier answers, labels and hints into a project of the studio."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from likewise.cli._output import Command, check_inputs, console, print_json
+from likewise.cli._projects import opened, project_options
+
+
+@click.command("import-answers", cls=Command)
+@project_options
+@click.argument("file", type=click.Path())
+@click.option(
+    "--annotator",
+    metavar="NAME",
+    help="Who said what the file gives no name for.  [default: imported]",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["csv", "jsonl", "parquet", "interview"]),
+    help="The format of FILE.  [default: what its name ends with]",
+)
+@click.option(
+    "--encoding", default="utf-8", show_default=True, help="The encoding of a CSV or JSON Lines file."
+)
+@click.option(
+    "--raw", is_flag=True, help="FILE was written with --raw: apostrophes before ids belong to them."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON document.")
+def command(
+    project: str,
+    db: str | None,
+    file: str,
+    annotator: str | None,
+    format_: str | None,
+    encoding: str,
+    raw: bool,
+    as_json: bool,
+) -> None:
+    """Bring earlier answers, labels or hints into a project of the studio.
+
+    FILE is what likewise export wrote, a file of hints or labels (id,label) as likewise cluster takes it, or
+    the .ask.json of likewise ask. It is checked first, and if anything is wrong with it, nothing is imported.
+    Importing a file twice adds nothing. A studio may be running on the project; it sees the answers within
+    seconds.
+
+    \b
+    Examples:
+      likewise import-answers birds.likewise earlier.csv --annotator Ann
+      likewise import-answers birds birds.ask.json
+    """
+    check_inputs(file)
+
+    from likewise.studio.imports import import_answers
+
+    with opened(project, db) as found:
+        done = import_answers(
+            found.store,
+            found.project.items.ids(),
+            file,
+            annotator=annotator,
+            format=format_,
+            encoding=encoding,
+            raw=raw,
+        )
+    if as_json:
+        print_json({"project": project, "file": file, **asdict(done)})
+    stderr = console()
+    known = done.n_read - done.n_new
+    stderr.print(f"read        {done.n_read:,} answers from {done.form}")
+    stderr.print(f"imported    {done.n_new:,}{f'; {known:,} were there already' if known else ''}")
+    if done.n_names:
+        stderr.print(f"named       {done.n_names:,} groups")
+    if done.people:
+        stderr.print(f"people      new: {', '.join(done.people)}")
+    for note in done.notes:
+        stderr.print(f"note: {note}", style="yellow")

@@ -1,0 +1,115 @@
+"""``likewise report``: a project of the studio as one page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._output import STDOUT, Command, Outputs, check_output, console, print_json, progress
+from likewise.cli._projects import opened, project_options
+
+if TYPE_CHECKING:
+    from likewise.studio.report import ReportData
+
+
+@click.command("report", cls=Command)
+@project_options
+@click.option("--html", type=click.Path(), metavar="FILE", help="Write the page here; - for stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON document.")
+def command(project: str, db: str | None, html: str | None, as_json: bool) -> None:
+    """Report on a project of the studio.
+
+    PROJECT is the folder of a project, such as birds.likewise, or the data that it belongs to. The page holds
+    all that it shows: groups with examples, the map, how the groups settled, agreement, time, contradictions,
+    the hints used, and how to load the result in Python; for a study its tables and figures too. It needs no
+    network and runs no scripts.
+
+    \b
+    Examples:
+      likewise report birds.likewise --html report.html
+      likewise report birds --json
+    """
+    if html is None and not as_json:
+        raise click.UsageError("give --html FILE for the page, or --json for the figures.")
+    if html == STDOUT and as_json:
+        raise click.UsageError("--html - and --json both write to stdout; give the page a name.")
+    if html is not None and html != STDOUT:
+        check_output(html, (".html", ".htm"), "--html")
+
+    from likewise.studio.exports import Snapshot
+    from likewise.studio.report import Derived, gather, report_html
+
+    with opened(project, db) as found, progress(3) as step:
+        step("reading")
+        snapshot = Snapshot.of(found.store)
+        step("grouping")
+        derived = Derived.of(found.project, snapshot)
+        step("writing")
+        data = gather(found.project, snapshot, derived)
+    if html is not None:
+        page = report_html(data).encode()
+        if html == STDOUT:
+            click.echo(page, nl=False)
+        else:
+            with Outputs() as outputs:
+                outputs.add(html, lambda part: part.write_bytes(page))
+    if as_json:
+        print_json(_figures(data, project, html))
+    stderr = console()
+    for line in _lines(data, html):
+        stderr.print(line)
+
+
+def _figures(data: ReportData, project: str, html: str | None) -> dict[str, Any]:
+    return {
+        "project": project,
+        "title": data.title,
+        "items": data.n_items,
+        "groups": [
+            {"group": group.number + 1, "name": group.name, "size": group.size} for group in data.groups
+        ],
+        "answers": data.n_answers,
+        "undone": data.n_undone,
+        "skipped": data.n_skipped,
+        "hints": {
+            "together": data.hints.n_must,
+            "apart": data.hints.n_cannot,
+            "triplets": data.hints.n_triplets,
+        },
+        "people": [
+            {
+                "name": one.name,
+                "role": one.role,
+                "answers": one.n_answers,
+                "unsure": one.n_unsure,
+                "shared": one.n_shared,
+                "accuracy": one.accuracy,
+                "reliability": one.reliability,
+                "seconds": one.seconds,
+            }
+            for one in data.people
+        ],
+        "agreement": {"shared": data.n_shared, "observed": data.observed, "alpha": data.alpha},
+        "contradictions": data.n_conflicts,
+        "curve": [list(point) for point in data.curve],
+        "advice": data.advice,
+        "notes": list(data.notes),
+        "wrote": [html] if html is not None else [],
+    }
+
+
+def _lines(data: ReportData, html: str | None) -> list[str]:
+    lines = [
+        f"project     {data.title}: {data.n_items:,} items in {data.n_clusters:,} groups",
+        f"answers     {data.n_answers:,}, of {len(data.people):,} people",
+    ]
+    lines += [f"            {data.advice}"] if data.advice else []
+    lines += (
+        [f"contradict  {data.n_conflicts:,} contradiction{'s' * (data.n_conflicts > 1)}"]
+        if data.n_conflicts
+        else []
+    )
+    lines += [f"note        {note}" for note in data.notes]
+    lines += [f"wrote       {html}"] if html not in (None, STDOUT) else []
+    return lines

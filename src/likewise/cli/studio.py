@@ -1,0 +1,279 @@
+"""``likewise studio``: people answer questions in a browser."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli._options import _encoding, names_option
+from likewise.cli._output import Command, console, print_json
+from likewise.cli._strategies import STRATEGIES, StrategyName
+
+if TYPE_CHECKING:
+    from likewise.studio.project import Project
+
+SAMPLE = "sample-digits"
+_SAMPLE_CLUSTERS = 10
+# What may be changed when a project is opened again: all else is derived from the answers anyway.
+_CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy")
+
+
+@click.command("studio", cls=Command)
+@click.argument("path", type=click.Path(), required=False)
+@click.option(
+    "--text", callback=names_option, metavar="COLUMN", help="The column of texts to show and compare."
+)
+@click.option("--image", metavar="COLUMN", help="The column of paths of pictures, relative to the table.")
+@click.option("--audio", metavar="COLUMN", help="The column of paths of sounds, relative to the table.")
+@click.option("--id", "id_column", metavar="COLUMN", help="The column of ids; by default 0, 1, 2 and so on.")
+@click.option("--truth", metavar="COLUMN", help="The column of true classes, for a study. It is never shown.")
+@click.option(
+    "--features", type=click.Path(), metavar="FILE", help="A .npy file of numbers, one row for each item."
+)
+@click.option(
+    "--drop", callback=names_option, metavar="A,B,C", help="Columns that are neither shown nor used."
+)
+@click.option(
+    "--encoding", callback=_encoding, default="utf-8", show_default=True, help="Encoding of a CSV file."
+)
+@click.option("-k", "--clusters", type=click.IntRange(min=2), help="The number of groups.")
+@click.option("--discover", is_flag=True, help="The number of groups is not known; answers open new ones.")
+@click.option(
+    "--ask", type=click.Choice(["pairs", "triplets", "both"]), help="What is asked.  [default: pairs]"
+)
+@click.option(
+    "--overlap", type=click.IntRange(1, 20), help="How many people get each question.  [default: 1]"
+)
+@click.option("--budget", type=click.IntRange(min=0), help="The most answers, of all people together.")
+@click.option(
+    "--strategy",
+    type=StrategyName(),
+    metavar="NAME",
+    help=f"What chooses the questions: {', '.join(STRATEGIES)}.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Another seed, other questions.")
+@click.option("--title", help="What the pages call the project.  [default: the name of PATH]")
+@click.option("--project", "folder", type=click.Path(), help="Where the project is.  [default: beside PATH]")
+@click.option("--db", metavar="URL", help="A PostgreSQL database in place of the project's own file.")
+@click.option(
+    "--study", is_flag=True, help="Hold a study of pairs against triplets; the truth must be known."
+)
+@click.option("--pairs", type=click.IntRange(min=1), help="Pairs a participant answers.  [default: 60]")
+@click.option("--triplets", type=click.IntRange(min=1), help="Triplets a participant answers.  [default: 40]")
+@click.option("--practice", type=click.IntRange(min=0), help="Questions of each kind to practise on.")
+@click.option(
+    "--pool", type=click.Path(), help="A CSV of questions marked easy or difficult: a,b,c,difficulty."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("-p", "--port", type=click.IntRange(0, 65_535), default=0, help="The port; 0 is any free one.")
+@click.option("--base-path", default="", metavar="/PATH", help="The path below which a proxy shows it.")
+@click.option("--public-url", metavar="URL", help="The address by which browsers come, if it is another.")
+@click.option("--open/--no-open", "open_browser", default=True, help="Open a browser.  [default: open]")
+@click.option(
+    "--sample", is_flag=True, help="Make a folder of handwritten digits at PATH first, to try it on."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the addresses as one JSON document.")
+@click.pass_context
+def command(ctx: click.Context, /, **asked: Any) -> None:
+    """Let people answer questions in a browser, and group by the answers.
+
+    PATH is a folder of pictures or sounds, or a CSV or Parquet table. A project is made beside it, or the one
+    that is there is opened again: nothing that was answered is ever lost. The login link on stdout works
+    once; the same command gives another while the studio runs. Ctrl-C ends it.
+
+    \b
+    Examples:
+      likewise studio photos/ -k 8
+      likewise studio tickets.csv --text message --discover --overlap 2
+      likewise studio birds.csv --audio file --id name -k 5 --ask both
+      likewise studio vectors.csv --features embeddings.npy -k 12 --no-open -p 8080
+      likewise studio --sample
+    """
+    from likewise._optional import require
+
+    for package in ("fastapi", "uvicorn", "sqlalchemy", "alembic"):
+        require(package, extra="studio")
+    project = _project(ctx, asked)
+    from likewise.studio.server import StudioServer, login_link
+
+    stderr = console()
+    if changed := project.changed_source():
+        stderr.print(f"note: {changed}", style="yellow")
+    if (url := project.running()) is not None:
+        _say(login_link(project, url), url, project, asked)
+        stderr.print("The studio runs already; this is another login link for its owner.")
+        return
+    server = StudioServer(
+        project,
+        host=asked["host"],
+        port=asked["port"],
+        base=asked["base_path"],
+        public=asked["public_url"],
+    )
+    if asked["host"] not in ("127.0.0.1", "localhost", "::1") and not asked["public_url"]:
+        stderr.print(
+            f"note: the studio listens at {asked['host']} without encryption; others on the network can read "
+            "along. Put it behind a proxy with https, and give its address as --public-url.",
+            style="yellow",
+        )
+    server.serve(ready=lambda studio, link: _ready(link, server.url, project, asked))
+    stderr.print(f"Ended. All answers are in {project.folder}.")
+
+
+def _ready(link: str, url: str, project: Project, asked: dict[str, Any]) -> None:
+    _say(link, url, project, asked)
+    stderr = console()
+    stderr.print(f"{project.settings.title}: {project.described.n_items:,} items, project {project.folder}")
+    stderr.print("The link logs you in as the owner, once. Ctrl-C ends the studio; nothing is lost.")
+
+
+def _say(link: str, url: str, project: Project, asked: dict[str, Any]) -> None:
+    if asked["as_json"]:
+        print_json({"login": link, "url": url, "project": str(project.folder)})
+    else:
+        click.echo(link)
+    sys.stdout.flush()
+    if asked["open_browser"]:
+        import webbrowser
+
+        webbrowser.open(link)
+
+
+# ---------------------------------------------------------------------- the project
+
+
+def _project(ctx: click.Context, asked: dict[str, Any]) -> Project:
+    """Open the project that is there, with what was asked for anew, or make one."""
+    from likewise.studio.project import Project, folder_beside
+
+    path = asked["path"]
+    if path is None and not asked["sample"]:
+        raise click.UsageError(
+            "give the PATH of a folder or a table, or --sample for handwritten digits to try it on."
+        )
+    path = Path(path or SAMPLE)
+    if path.suffix == ".likewise" and path.is_dir():
+        folder = path
+    else:
+        folder = Path(asked["folder"]) if asked["folder"] else folder_beside(path)
+    if not folder.exists():
+        return _made(path, folder, asked)
+    project = Project.open(folder, database=asked["db"])
+    changes = {name: value for name, value in _wanted(asked).items() if value is not None}
+    if changes.get("n_clusters") is not None:
+        changes["discover"] = asked["discover"]
+    elif changes.get("discover"):
+        changes["n_clusters"] = None
+    fixed = [
+        f"--{name.replace('_', '-').replace('id-column', 'id')}"
+        for name in ("text", "image", "audio", "id_column", "truth", "features", "drop", "seed", "study")
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if fixed:
+        raise click.UsageError(
+            f"{folder} is there already, and {', '.join(fixed)} cannot be changed any more. Leave that out "
+            "to open it again, or give --project another folder to begin anew."
+        )
+    settings = dataclasses.replace(project.settings, **changes)
+    return project if settings == project.settings else project.with_settings(settings)
+
+
+def _wanted(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what the options say of settings that may change; None where they are silent."""
+    said = {**asked, "n_clusters": asked["clusters"], "discover": asked["discover"] or None}
+    return {name: said[name] for name in _CHANGEABLE}
+
+
+def _made(path: Path, folder: Path, asked: dict[str, Any]) -> Project:
+    """Read the data, find features, and make the project."""
+    from likewise.cli._studio_data import read_source
+    from likewise.studio.project import Project
+    from likewise.studio.records import Settings
+
+    sample = asked["sample"] and not path.exists()
+    stderr = console()
+    if sample:
+        from likewise.studio.sample import write_sample
+
+        write_sample(path)
+        stderr.print(f"Wrote handwritten digits to {path}.")
+    if not asked["clusters"] and not asked["discover"]:
+        if asked["sample"]:
+            asked["clusters"] = _SAMPLE_CLUSTERS
+        elif not asked["study"]:
+            stderr.print(
+                "note: neither -k nor --discover was given; groups are opened as answers demand them."
+            )
+            asked["discover"] = True
+    with stderr.status("Reading the items …") as status:
+        data = read_source(
+            path,
+            text=asked["text"],
+            image=asked["image"],
+            audio=asked["audio"],
+            id_column=asked["id_column"],
+            truth=asked["truth"],
+            features=asked["features"],
+            drop=asked["drop"] or (),
+            encoding=asked["encoding"],
+            seed=asked["seed"],
+            progress=lambda done, total: status.update(f"Reading the items … {done:,} of {total:,}"),
+        )
+        for note in data.notes:
+            stderr.print(f"note: {note}", style="yellow")
+        if asked["clusters"] and asked["clusters"] > data.described.n_items:
+            raise click.UsageError(
+                f"-k {asked['clusters']} groups were asked of {data.described.n_items} items."
+            )
+        wanted = {name: value for name, value in _wanted(asked).items() if value is not None}
+        settings = Settings(
+            title=asked["title"] or path.resolve().stem,
+            seed=asked["seed"],
+            database=_without_password(asked["db"]),
+            study=_study(asked, data) if asked["study"] else None,
+            **wanted,
+        )
+        return Project.create(
+            folder,
+            X=data.X,
+            items=data.items,
+            settings=settings,
+            described=data.described,
+            source=path,
+            database=asked["db"],
+        )
+
+
+def _without_password(url: str | None) -> str | None:
+    if url is None:
+        return None
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).set(password=None).render_as_string(hide_password=False)
+
+
+def _study(asked: dict[str, Any], data: Any) -> dict[str, Any]:
+    """Return the options of a study, after a look at whether it can be held."""
+    from likewise.studio.study import Study, StudyOptions
+    from likewise.studio.study.pool import read_pool
+
+    if not data.described.has_truth:
+        raise click.UsageError(
+            "a study needs the true classes: name their column with --truth, or sort the files into a folder "
+            "for each class."
+        )
+    given = {
+        name: asked[option]
+        for name, option in (("n_pairs", "pairs"), ("n_triplets", "triplets"), ("practice", "practice"))
+        if asked[option] is not None
+    }
+    if asked["pool"] is not None:
+        given["pool"] = read_pool(asked["pool"])
+    options = StudyOptions(seed=asked["seed"], **given)
+    items = list(data.items)
+    Study(data.X, [item.id for item in items], [item.truth for item in items], options)
+    return options.to_json()

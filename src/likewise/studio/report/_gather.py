@@ -1,0 +1,282 @@
+"""From a project to the record that a report is made of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from likewise import __version__
+from likewise.exceptions import LikewiseError
+from likewise.studio.exports import Snapshot, group_names, hints_of
+from likewise.studio.records import Item, Layout, Picture, Progress, Standing, StoredEvent
+from likewise.studio.report._data import (
+    AnswerShown,
+    ConflictShown,
+    GroupShown,
+    HintsShown,
+    PersonShown,
+    ReportData,
+    Shown,
+    TimeShown,
+)
+from likewise.studio.report._map import map_picture
+from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise.studio.project import Project
+    from likewise.studio.study.report import Section
+
+_TYPICAL, _DOUBTFUL = 6, 3  # examples of each group
+_MOST_GROUPS = 40  # more are listed without examples, so that the page stays a page
+_MOST_CONFLICTS = 30
+_MOST_HINTS = 200
+_SIDE = 160  # pixels of a picture
+_POINTS = 200  # the most points of the curve that are computed
+_SAID = {"SAME": "together", "DIFFERENT": "apart", "UNSURE": "unsure", "NEITHER": "neither"}
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What is derived from the events; a running studio has it, and a command derives it by :meth:`of`."""
+
+    picture: Picture
+    progress: Progress | None = None
+    standing: Standing | None = None
+    layout: Layout | None = None
+
+    @classmethod
+    def of(cls, project: Project, snapshot: Snapshot, *, picture_only: bool = False) -> Derived:
+        """Derive it here and now, which takes as long as a fit does."""
+        from likewise.studio.jobs.brain import Brain
+        from likewise.studio.jobs.layout import near_layout
+
+        X = project.features()
+        brain = Brain(X, project.items.ids(), project.settings)
+        brain.tell(snapshot.events)
+        picture = brain.picture()
+        if brain.rough:  # it knows a sample of the rows; the next one knows all
+            picture = brain.picture()
+        if picture_only:
+            return cls(picture)
+        progress = brain.progress()
+        for _ in range(_POINTS):
+            if not brain.lags:
+                break
+            progress = brain.progress()
+        return cls(picture, progress, brain.standing(), near_layout(X, seed=project.settings.seed))
+
+
+def gather(
+    project: Project,
+    snapshot: Snapshot,
+    derived: Derived,
+    *,
+    now: datetime | None = None,
+    curves: bool = True,
+) -> ReportData:
+    """Return what a report tells.
+
+    Parameters
+    ----------
+    project : Project
+        What it is about.
+    snapshot : Snapshot
+        What people said.
+    derived : Derived
+        What follows from it.
+    now : datetime, optional
+        When the report is made.
+    curves : bool, default=True
+        Whether a study's clusterings are computed, which takes some seconds for each participant.
+    """
+    ids = project.items.ids()
+    picture, progress, standing = derived.picture, derived.progress, derived.standing
+    groups = _groups(project, picture, group_names(picture, ids, snapshot.names()))
+    seconds = [event.seconds for event in snapshot.answers if event.seconds is not None]
+    answers = [event for event in snapshot.events if event.kind == "answer"]
+    return ReportData(
+        title=project.settings.title,
+        kind=project.described.kind,
+        n_items=project.described.n_items,
+        features=project.described.features,
+        made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z").strip(),
+        version=__version__,
+        folder=project.folder.name,
+        n_clusters=len(picture.groups),
+        n_answers=len(snapshot.answers),
+        n_undone=sum(event.seq in snapshot.undone for event in answers),
+        n_skipped=len(snapshot.standing("skip")),
+        groups=groups,
+        hints=_hints(hints_of(snapshot, ids), ids),
+        map_picture=_map(derived, groups),
+        map_method=derived.layout.method if derived.layout is not None else "",
+        curve=progress.curve if progress is not None else (),
+        advice=progress.advice if progress is not None else "",
+        accuracy=progress.accuracy if progress is not None else None,
+        interval=progress.interval if progress is not None else None,
+        people=_people(snapshot, standing),
+        n_shared=standing.n_shared if standing is not None else 0,
+        observed=standing.observed if standing is not None else None,
+        alpha=standing.alpha if standing is not None else None,
+        times=_times(snapshot.answers),
+        seconds=tuple(seconds),
+        conflicts=_conflicts(project, snapshot, picture, ids),
+        n_conflicts=len(picture.conflicts),
+        notes=tuple(filter(None, [*project.described.notes, project.changed_source()])),
+        study=_study(project, snapshot, curves=curves),
+    )
+
+
+# ---------------------------------------------------------------------- items and groups
+
+
+def _shown(project: Project, rows: Sequence[int]) -> tuple[Shown, ...]:
+    return tuple(_item(project, item) for item in project.items.many(rows))
+
+
+def _item(project: Project, item: Item) -> Shown:
+    if item.media is None:
+        return Shown(item.id, item.kind, item.title, text=item.text, cells=item.cells)
+    from likewise.studio.media import spectrogram, thumbnail
+
+    try:
+        made = spectrogram(project, item) if item.kind == "sound" else thumbnail(project, item, side=_SIDE)
+        with made as media:
+            picture, kind = media.read(), media.content_type
+    except LikewiseError as error:
+        return Shown(item.id, item.kind, item.title, broken=str(error), text=item.text, cells=item.cells)
+    return Shown(item.id, item.kind, item.title, picture, kind, item.text, item.cells)
+
+
+def _groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tuple[GroupShown, ...]:
+    from likewise.studio.service._groups import color_of
+
+    largest = sorted(picture.groups, key=lambda group: -group.size)[:_MOST_GROUPS]
+    shown = {group.number for group in largest}
+    found = []
+    for group in picture.groups:
+        typical: tuple[Shown, ...] = ()
+        doubtful: tuple[Shown, ...] = ()
+        if group.number in shown:
+            first = group.typical[:_TYPICAL]
+            unsure = [row for row in group.doubtful if row not in first and picture.doubt[row] > 0]
+            typical, doubtful = _shown(project, first), _shown(project, unsure[:_DOUBTFUL])
+        color = color_of(group.number)
+        found.append(GroupShown(group.number, names.get(group.number), group.size, color, typical, doubtful))
+    return tuple(found)
+
+
+def _map(derived: Derived, groups: Sequence[GroupShown]) -> bytes | None:
+    if derived.layout is None or not groups:
+        return None
+    colors = {group.number: group.color for group in groups}
+    return map_picture(derived.layout.xy, derived.picture.labels, colors)
+
+
+# ---------------------------------------------------------------------- people and answers
+
+
+def _people(snapshot: Snapshot, standing: Standing | None) -> tuple[PersonShown, ...]:
+    stands = {one.person: one for one in standing.people} if standing is not None else {}
+    mine: dict[int, list[StoredEvent]] = defaultdict(list)
+    for event in snapshot.answers:
+        mine[event.person].append(event)
+    found = []
+    for person in snapshot.people.values():
+        events, stand = mine[person.id], stands.get(person.id)
+        if not events:
+            continue
+        seconds = [event.seconds for event in events if event.seconds is not None]
+        found.append(
+            PersonShown(
+                name=person.name,
+                role=person.role,
+                n_answers=len(events),
+                n_shared=stand.n_shared if stand else 0,
+                n_unsure=sum(event.body["answer"] == "UNSURE" for event in events),
+                accuracy=stand.accuracy if stand else None,
+                reliability=stand.reliability if stand else None,
+                seconds=median(seconds) if seconds else None,
+            )
+        )
+    return tuple(found)
+
+
+def _times(answers: Sequence[StoredEvent]) -> tuple[TimeShown, ...]:
+    taken: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for event in answers:
+        if event.seconds is not None:
+            kind, word = str(event.body["kind"]), str(event.body["answer"])
+            for name in ("any", _SAID.get(word, "two of three")):
+                taken[kind, name].append(event.seconds)
+    found = []
+    for (kind, word), seconds in taken.items():
+        lower, middle, upper = (float(part) for part in np.percentile(seconds, [25, 50, 75]))
+        found.append(TimeShown(kind, word, len(seconds), middle, lower, upper))
+    return tuple(sorted(found, key=lambda one: (one.kind, -one.n, one.answer)))
+
+
+def _conflicts(
+    project: Project, snapshot: Snapshot, picture: Picture, ids: Sequence[str]
+) -> tuple[ConflictShown, ...]:
+    by_seq = {event.seq: event for event in snapshot.events}
+    found = []
+    for conflict in picture.conflicts[:_MOST_CONFLICTS]:
+        answers = [
+            AnswerShown(snapshot.name_of(event.person), event.time[:16].replace("T", " "), _worded(event))
+            for seq in conflict.events
+            if (event := by_seq.get(seq)) is not None
+        ]
+        chain = tuple(ids[row] for row in conflict.chain)
+        found.append(ConflictShown(_shown(project, conflict.rows), chain, tuple(answers)))
+    return tuple(found)
+
+
+def _worded(event: StoredEvent) -> str:
+    """Say what an answer says.
+
+    >>> body = {"kind": "triplet", "items": ["s1", "s2", "s3"], "answer": "AC"}
+    >>> _worded(StoredEvent(1, "k", "answer", 1, "", body))
+    's1 and s3 together, s2 apart'
+    """
+    items, word = [str(item) for item in event.body["items"]], str(event.body["answer"])
+    if word in _SAID:
+        return f"{', '.join(items[:-1])} and {items[-1]}: {_SAID[word]}"
+    pair = [items["ABC".index(letter)] for letter in word]
+    odd = next(item for item in items if item not in pair)
+    return f"{pair[0]} and {pair[1]} together, {odd} apart"
+
+
+def _hints(hints: Supervision, ids: Sequence[str]) -> HintsShown:
+    first: list[tuple[str, tuple[str, ...]]] = []
+    for what, rows in (("together", hints.must), ("apart", hints.cannot)):
+        first += [(what, tuple(ids[row] for row in pair)) for pair in rows[:_MOST_HINTS].tolist()]
+    triplets = zip(hints.triplets[:_MOST_HINTS].tolist(), hints.answer_words[:_MOST_HINTS], strict=True)
+    for rows, word in triplets:
+        said = "neither" if word == "NEITHER" else f"{word[0].lower()} and {word[1].lower()} together"
+        first.append((said, tuple(ids[row] for row in rows)))
+    return HintsShown(
+        len(hints.must) + len(hints.must_groups),
+        len(hints.cannot),
+        len(hints.triplets),
+        tuple(first[:_MOST_HINTS]),
+    )
+
+
+def _study(project: Project, snapshot: Snapshot, *, curves: bool) -> tuple[Section, ...]:
+    if project.settings.study is None:
+        return ()
+    from likewise.studio.study import Study, StudyOptions
+    from likewise.studio.study.report import study_report, study_sections
+
+    items = project.items
+    options = StudyOptions.from_json(project.settings.study)
+    study = Study(project.features(), items.ids(), items.truths(), options)
+    owners = [person.id for person in snapshot.people.values() if person.role == "owner"]
+    return tuple(study_sections(study_report(study, snapshot.events, leave_out=owners, curves=curves)))

@@ -1,0 +1,85 @@
+"""A report as one HTML page: no scripts, nothing fetched, every text escaped.
+
+All that people wrote (texts, ids, names) goes through :func:`text`; there is no other way into the page. The
+page says so itself: its policy allows the one style sheet in it, by its hash, and pictures in it, and nothing
+else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable
+from functools import cache
+from html import escape
+from importlib.resources import files
+from itertools import count
+
+from likewise.studio.report import _parts
+from likewise.studio.report._data import ReportData
+from likewise.studio.report._html import text
+
+
+@cache
+def style() -> str:
+    """Return the style sheet of the page."""
+    return files("likewise.studio.report").joinpath("report.css").read_text(encoding="utf-8")
+
+
+@cache
+def content_security_policy() -> str:
+    """Return what the page may do, for its own head and for the header of a server that sends it."""
+    digest = base64.b64encode(hashlib.sha256(style().encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def report_html(data: ReportData) -> str:
+    """Return the page."""
+    sections = list(_sections(data))
+    numbers = count(1)
+    named = [(f"s{next(numbers)}", title, body) for title, body in sections]
+    links = "".join(f'<li><a href="#{name}">{text(title)}</a></li>' for name, title, _ in named)
+    bodies = "".join(
+        f'<section aria-labelledby="{name}">\n<h2 id="{name}">{text(title)}</h2>\n{body}\n</section>\n'
+        for name, title, body in named
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(content_security_policy())}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"<title>{text(data.title)}: report</title>\n<style>{style()}</style>\n</head>\n<body>\n"
+        f'<header>\n<h1>{text(data.title)}</h1>\n<p class="soft">{text(_lead(data))}</p>\n'
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n</header>\n'
+        f"<main>\n{_parts.figures(data)}{bodies}</main>\n"
+        f"<footer><p>Made by likewise {text(data.version)} on {text(data.made)}.</p></footer>\n"
+        "</body>\n</html>\n"
+    )
+
+
+def _lead(data: ReportData) -> str:
+    kinds = {"image": "picture", "sound": "sound", "text": "text", "row": "row"}
+    made = f", described by {data.features}" if data.features else ""
+    n = data.n_items
+    return f"{n:,} {kinds[data.kind]}{'s' * (n != 1)}{made}, grouped by what people said of them."
+
+
+_PARTS: tuple[tuple[str, Callable[[ReportData], str]], ...] = (
+    ("Groups", _parts.groups),
+    ("Map", _parts.map_),
+    ("How the groups settled", _parts.curve),
+    ("People", _parts.people),
+    ("Time", _parts.time),
+    ("Contradictions", _parts.conflicts),
+    ("Hints used", _parts.hints),
+    ("Study", _parts.study),
+    ("The result in Python", _parts.python),
+)
+
+
+def _sections(data: ReportData) -> Iterable[tuple[str, str]]:
+    for title, part in _PARTS:
+        if body := part(data):
+            yield title, body

@@ -1,0 +1,89 @@
+"""What all routes share: who is asking, what a body may hold, and how answers look."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from likewise.studio.records import Person
+from likewise.studio.service import Studio
+
+COOKIE = "likewise"
+MOST_ROW = 2**31 - 1
+MOST_SEQ = 2**53 - 1
+
+
+class ErrorContent(TypedDict):
+    """What went wrong: a code for programs, a sentence for people, and what to do."""
+
+    code: str
+    message: str
+    way_on: str
+
+
+class ErrorView(TypedDict):
+    """Any answer that is no success."""
+
+    error: ErrorContent
+
+
+def documented(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the answers of a route for its documentation; these are always possible: 400, 401, 422, 503."""
+    described: dict[int | str, dict[str, Any]] = {200: {"model": model}}
+    for status in (400, 401, 403, 404, 409, 413, 415, 421, 422, 503, *statuses):
+        described[status] = {"model": ErrorView}
+    return described
+
+
+class Body(BaseModel):
+    """A body: of the very types that are asked for, and nothing besides."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+Key = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9_-]{8,64}$",
+        description="Made anew for each thing that is said; sent again, it counts once.",
+    ),
+]
+QuestionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Seconds = Annotated[float | None, Field(ge=0, le=604_800, allow_inf_nan=False)]
+Row = Annotated[int, Field(ge=0, le=MOST_ROW)]
+Seq = Annotated[int, Field(ge=1, le=MOST_SEQ)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Offset = Annotated[int, Query(ge=0, le=MOST_ROW)]
+
+
+def studio_of(request: Request) -> Studio:
+    """Return the studio."""
+    studio: Studio = request.app.state.studio
+    return studio
+
+
+def person_of(request: Request) -> Person:
+    """Return who is logged in."""
+    return studio_of(request).people.of_session(request.cookies.get(COOKIE))
+
+
+def owner_of(request: Request) -> Person:
+    """Return who is logged in, if it is the owner."""
+    person = person_of(request)
+    studio_of(request).only_owner(person)
+    return person
+
+
+TheStudio = Annotated[Studio, Depends(studio_of)]
+Who = Annotated[Person, Depends(person_of)]
+Owner = Annotated[Person, Depends(owner_of)]
+
+
+def shown(content: Any) -> JSONResponse:
+    """Return content as JSON; what the service returns is of the documented type already."""
+    return JSONResponse(content)

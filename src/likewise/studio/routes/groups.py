@@ -1,0 +1,151 @@
+"""Groups, the reference book, contradictions and the map."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import JSONResponse, Response
+
+from likewise.studio.routes._common import (
+    Body,
+    Key,
+    Limit,
+    Name,
+    Offset,
+    Row,
+    TheStudio,
+    Who,
+    documented,
+    shown,
+)
+from likewise.studio.service._views import (
+    ConflictsView,
+    GroupsView,
+    LinksView,
+    MembersView,
+    ReferenceView,
+    StatedView,
+)
+
+router = APIRouter(tags=["groups"])
+Number = Annotated[int, Path(ge=0, le=65_535)]
+
+
+class NameBody(Body):
+    """A name for a group."""
+
+    key: Key
+    name: Name
+
+
+class RowBody(Body):
+    """An item."""
+
+    key: Key
+    row: Row
+
+
+class MergeBody(Body):
+    """Two groups that are one."""
+
+    key: Key
+    a: Row
+    b: Row
+
+
+@router.get("/api/groups", responses=documented(GroupsView), response_model=None)
+def groups(studio: TheStudio, person: Who) -> JSONResponse:
+    """Show the groups with their most typical and their most doubtful members."""
+    return shown(studio.groups.all())
+
+
+@router.get("/api/groups/{number}/items", responses=documented(MembersView), response_model=None)
+def members(
+    number: Number,
+    studio: TheStudio,
+    person: Who,
+    offset: Offset = 0,
+    limit: Limit = 60,
+    order: Literal["typical", "doubtful"] = "typical",
+) -> JSONResponse:
+    """Show members of a group, page by page."""
+    return shown(studio.groups.members(number, offset, limit, order))
+
+
+@router.post("/api/groups/merge", responses=documented(StatedView), response_model=None)
+def merge(body: MergeBody, studio: TheStudio, person: Who) -> JSONResponse:
+    """Say that two groups are one."""
+    return shown(studio.groups.merge(person, key=body.key, a=body.a, b=body.b))
+
+
+@router.post("/api/groups/{number}/name", responses=documented(StatedView), response_model=None)
+def name(number: Number, body: NameBody, studio: TheStudio, person: Who) -> JSONResponse:
+    """Give a group a name."""
+    return shown(studio.groups.name(person, number, key=body.key, name=body.name))
+
+
+@router.post("/api/groups/{number}/not-here", responses=documented(StatedView), response_model=None)
+def not_here(number: Number, body: RowBody, studio: TheStudio, person: Who) -> JSONResponse:
+    """Say that an item does not belong to a group."""
+    return shown(studio.groups.not_here(person, number, key=body.key, row=body.row))
+
+
+@router.post("/api/groups/{number}/belongs", responses=documented(StatedView), response_model=None)
+def belongs(number: Number, body: RowBody, studio: TheStudio, person: Who) -> JSONResponse:
+    """Say that an item belongs to a group."""
+    return shown(studio.groups.belongs(person, number, key=body.key, row=body.row))
+
+
+@router.get("/api/reference", responses=documented(ReferenceView), response_model=None)
+def reference(studio: TheStudio, person: Who) -> JSONResponse:
+    """Show examples of each group, or of each class in a study."""
+    return shown(studio.groups.reference())
+
+
+@router.get("/api/conflicts", responses=documented(ConflictsView), response_model=None)
+def conflicts(studio: TheStudio, person: Who) -> JSONResponse:
+    """Show answers that cannot all be true; annotators see those among their own."""
+    return shown(studio.groups.conflicts(person))
+
+
+def _tagged(request: Request, body: bytes, **headers: str) -> Response:
+    """Answer with bytes, or that they are as they were."""
+    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    named = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=named)
+    return Response(body, media_type="application/octet-stream", headers=named)
+
+
+_MAP = documented(str)
+_MAP[200] = {"content": {"application/octet-stream": {}}}
+_MAP[304] = {"description": "as it was"}
+
+
+@router.get("/api/map/points", responses=_MAP, response_model=None)
+def points(request: Request, studio: TheStudio, person: Who) -> Response:
+    """Return where each item is: pairs of little-endian float32 within 0 and 1."""
+    body, how = studio.groups.points()
+    return _tagged(request, body, **{"X-Layout": how})
+
+
+@router.get("/api/map/labels", responses=_MAP, response_model=None)
+def labels(request: Request, studio: TheStudio, person: Who) -> Response:
+    """Return the group of each item: little-endian uint16."""
+    body, seq = studio.groups.labels()
+    return _tagged(request, body, **{"X-Seq": str(seq)})
+
+
+@router.get("/api/map/doubt", responses=_MAP, response_model=None)
+def doubt(request: Request, studio: TheStudio, person: Who) -> Response:
+    """Return how doubtful the group of each item is: 0 to 255."""
+    body, seq = studio.groups.doubt()
+    return _tagged(request, body, **{"X-Seq": str(seq)})
+
+
+@router.get("/api/map/links", responses=documented(LinksView), response_model=None)
+def links(studio: TheStudio, person: Who) -> JSONResponse:
+    """Return pairs that were told: two rows, and 1 for together or 0 for apart."""
+    return shown({"links": studio.groups.links(person)})

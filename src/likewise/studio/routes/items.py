@@ -1,0 +1,86 @@
+"""Items and their files, which are found by row alone: no path ever comes from a request."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from likewise.studio import media
+from likewise.studio.routes._common import MOST_ROW, TheStudio, Who, documented, shown
+from likewise.studio.security import MEDIA_POLICY
+from likewise.studio.service._views import ItemsView, ItemView
+
+router = APIRouter(tags=["items"])
+RowPath = Annotated[int, Path(ge=0, le=MOST_ROW)]
+_FILE = {
+    **documented(str, 416),
+    200: {"content": {kind: {} for kind in ("image/*", "audio/*")}},
+    206: {"description": "the part that was asked for"},
+    304: {"description": "as it was"},
+}
+_RANGE = re.compile(r"bytes=(\d{1,15})?-(\d{1,15})?")
+
+
+@router.get("/api/items", responses=documented(ItemsView), response_model=None)
+def items(
+    studio: TheStudio, person: Who, rows: Annotated[str, Query(pattern=r"^[0-9]{1,10}(,[0-9]{1,10}){0,199}$")]
+) -> JSONResponse:
+    """Show up to 200 items, whose rows stand with commas between."""
+    return shown({"items": studio.items([int(row) for row in rows.split(",")])})
+
+
+@router.get("/api/items/{row}", responses=documented(ItemView), response_model=None)
+def item(row: RowPath, studio: TheStudio, person: Who) -> JSONResponse:
+    """Show an item."""
+    return shown(studio.items([row])[0])
+
+
+@router.get("/api/items/{row}/media", responses=_FILE, response_model=None)
+def file(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
+    """Send the picture or the sound of an item, whole or one part of it."""
+    return _sent(request, media.open_media(studio.project, studio.item(row)))
+
+
+@router.get("/api/items/{row}/thumb", responses=_FILE, response_model=None)
+def thumb(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
+    """Send a small picture of an item."""
+    return _sent(request, media.thumbnail(studio.project, studio.item(row)))
+
+
+@router.get("/api/items/{row}/spectrogram", responses=_FILE, response_model=None)
+def spectrogram(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
+    """Send a picture of a sound."""
+    return _sent(request, media.spectrogram(studio.project, studio.item(row)))
+
+
+def _sent(request: Request, file: media.Media) -> Response:
+    """Send a file, or the one range of it that is asked for. Several ranges are answered by the whole."""
+    tag = f'"{file.etag}"'
+    headers = {
+        "ETag": tag,
+        "Cache-Control": "private, max-age=60",
+        "Content-Security-Policy": MEDIA_POLICY,
+        "Accept-Ranges": "bytes",
+    }
+    if request.headers.get("if-none-match") == tag:
+        file.close()
+        return Response(status_code=304, headers=headers)
+    start, stop, status = 0, file.size, 200
+    wanted = _RANGE.fullmatch(request.headers.get("range", ""))
+    if wanted is not None and wanted.group() != "bytes=-" and file.size:
+        first, last = wanted.groups()
+        if first is None:
+            start = max(file.size - int(last), 0)
+        else:
+            start = int(first)
+            stop = min(int(last) + 1, file.size) if last else file.size
+        if start >= stop:
+            file.close()
+            return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{file.size}"})
+        status = 206
+        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{file.size}"
+    headers["Content-Length"] = str(stop - start)
+    return StreamingResponse(file.part(start, stop), status, headers, media_type=file.content_type)

@@ -1,0 +1,84 @@
+"""Live news, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from likewise.studio.routes._common import TheStudio, documented, person_of
+from likewise.studio.service import NotLoggedIn
+
+router = APIRouter(tags=["live"])
+_QUIET = 15.0  # seconds between signs of life, by which proxies keep the connection open
+_MOST_WAITING = 100
+
+
+@router.get(
+    "/api/events",
+    responses={**documented(str), 200: {"content": {"text/event-stream": {}}}},
+    response_model=None,
+)
+async def events(request: Request, studio: TheStudio) -> StreamingResponse:
+    """Stream news: progress, picture, layout, ready and trouble, each with a line of JSON."""
+    person = await run_in_threadpool(person_of, request)
+    loop = asyncio.get_running_loop()
+    news: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue(_MOST_WAITING)
+    closing: asyncio.Event = request.app.state.closing
+
+    def put(name: str, content: dict[str, Any]) -> None:
+        if not news.full():  # who reads so slowly sees the next one
+            news.put_nowait((name, content))
+
+    def watcher(name: str, content: dict[str, Any]) -> None:
+        if name == "trouble" and person.role != "owner":
+            return
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(put, name, content)
+
+    async def stream() -> AsyncIterator[bytes]:
+        leave = studio.hub.watch(watcher)
+        try:
+            yield b"retry: 2000\n\n"
+            while not closing.is_set():
+                name, content = await _next(news, closing)
+                if not await run_in_threadpool(_is_in, request):
+                    return  # logged out or locked out meanwhile
+                if name is None:
+                    yield b": still here\n\n"
+                    continue
+                if name == "progress":
+                    content = dict(await run_in_threadpool(studio.asking.progress, person))
+                yield f"event: {name}\ndata: {json.dumps(content)}\n\n".encode()
+        finally:
+            leave()
+
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
+
+
+def _is_in(request: Request) -> bool:
+    try:
+        person_of(request)
+    except NotLoggedIn:
+        return False
+    return True
+
+
+async def _next(
+    news: asyncio.Queue[tuple[str, dict[str, Any]]], closing: asyncio.Event
+) -> tuple[str | None, dict[str, Any]]:
+    """Wait for news, for the end, or for so long that a sign of life is due."""
+    waits = {asyncio.ensure_future(news.get()), asyncio.ensure_future(closing.wait())}
+    done, rest = await asyncio.wait(waits, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED)
+    for wait in rest:
+        wait.cancel()
+    for wait in done:
+        if isinstance(found := wait.result(), tuple):
+            return found
+    return None, {}

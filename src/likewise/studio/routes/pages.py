@@ -1,0 +1,89 @@
+"""The pages themselves: a shell, its modules and styles, and a word on health."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+from importlib.resources import files
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from typing_extensions import TypedDict
+
+from likewise import __version__
+from likewise.studio.routes._common import TheStudio, documented, shown
+from likewise.studio.service import NotFound
+
+router = APIRouter(include_in_schema=False)
+health_router = APIRouter(tags=["health"])
+_TYPES = {
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+    "webmanifest": "application/manifest+json",
+}
+_NAME = re.compile(r"[a-z_]+\.(js|css|svg|webmanifest)")
+
+
+class HealthView(TypedDict):
+    """That all is well."""
+
+    status: str
+    version: str
+
+
+@health_router.get("/health", responses=documented(HealthView), response_model=None)
+def health(studio: TheStudio) -> JSONResponse:
+    """Tell a proxy or a supervisor that the studio and its database are there."""
+    studio.store.healthy()
+    return shown({"status": "ok", "version": __version__})
+
+
+@lru_cache
+def _asset(name: str) -> bytes:
+    return (files("likewise.studio") / "static" / name).read_bytes()
+
+
+def _sent(request: Request, body: bytes, kind: str) -> Response:
+    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=kind, headers=headers)
+
+
+def _page(request: Request, name: str) -> Response:
+    # The base path holds letters, digits and slashes alone, so that it can stand in a page as it is.
+    body = _asset(name).replace(b"__BASE__", f"{request.app.state.base}/".encode())
+    return _sent(request, body, "text/html; charset=utf-8")
+
+
+@router.get("/", response_model=None)
+def index(request: Request) -> Response:
+    """Send the shell."""
+    return _page(request, "index.html")
+
+
+@router.get("/login", response_model=None)
+def login(request: Request) -> Response:
+    """Send the page that a login link opens."""
+    return _page(request, "login.html")
+
+
+@router.get("/static/{name}", response_model=None)
+def static(name: str, request: Request) -> Response:
+    """Send a module, a style or a drawing of ours."""
+    if not _NAME.fullmatch(name):
+        raise NotFound("There is no such file.")
+    try:
+        body = _asset(name)
+    except FileNotFoundError as error:
+        raise NotFound("There is no such file.") from error
+    return _sent(request, body, _TYPES[name.rpartition(".")[2]])
+
+
+@router.get("/favicon.ico", response_model=None)
+def favicon(request: Request) -> Response:
+    """Send the sign of the studio to browsers that ask in the old way."""
+    return _sent(request, _asset("icon.svg"), _TYPES["svg"])

@@ -1,0 +1,56 @@
+"""What comes out of it: files and the report, for the owner."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from likewise.studio.routes._common import Owner, TheStudio, documented
+from likewise.studio.service import NotFound
+
+router = APIRouter(tags=["results"])
+_TYPES = ("text/csv", "application/x-ndjson", "application/vnd.apache.parquet")
+
+
+@router.get(
+    "/api/export",
+    responses={**documented(str), 200: {"content": {kind: {} for kind in _TYPES}}},
+    response_model=None,
+)
+def export(
+    studio: TheStudio,
+    owner: Owner,
+    what: Literal["labels", "hints", "answers"] = "labels",
+    format: Literal["csv", "jsonl", "parquet"] = "csv",
+) -> Response:
+    """Return labels, hints or answers as a file."""
+    from likewise.studio.exports import MEDIA_TYPES, Snapshot, export_bytes
+
+    snapshot = Snapshot.of(studio.store)
+    ids = studio.project.items.ids()
+    body = export_bytes(what, snapshot, ids, studio.hub.picture, format=format)
+    name = f"{what}.{format}"
+    return Response(
+        body,
+        media_type=MEDIA_TYPES[format],
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@router.get(
+    "/api/report", responses={**documented(str), 200: {"content": {"text/html": {}}}}, response_model=None
+)
+def report(studio: TheStudio, owner: Owner) -> Response:
+    """Return a page that tells what came out so far, to keep or to send."""
+    from likewise.studio.exports import Snapshot
+    from likewise.studio.report import Derived, content_security_policy, gather, report_html
+
+    hub = studio.hub
+    if hub.picture is None:
+        raise NotFound("There are no groups to report on yet.", "They come soon after the start.")
+    derived = Derived(hub.picture, hub.progress, hub.standing, hub.layout)
+    data = gather(studio.project, Snapshot.of(studio.store), derived, curves=False)
+    headers = {"Content-Security-Policy": content_security_policy()}
+    return Response(report_html(data), media_type="text/html; charset=utf-8", headers=headers)

@@ -1,0 +1,61 @@
+"""A study, where the project is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from likewise.studio.routes._common import Body, Key, TheStudio, Who, documented, shown
+from likewise.studio.service import NotFound, Studio
+from likewise.studio.service._views import DoneView, StudyView
+
+if TYPE_CHECKING:
+    from likewise.studio.service._study import StudyDesk
+
+router = APIRouter(tags=["study"])
+Choice = Literal["pair", "triplet", "none"]
+
+
+class NextBody(Body):
+    """Going on."""
+
+    key: Key
+
+
+class SurveyBody(Body):
+    """The questionnaire; each question is answered by a kind of question, or by none."""
+
+    key: Key
+    performance: Choice
+    effort_per_query: Choice
+    overall_effort: Choice
+    frustration: Choice
+    preference: Choice
+    comments: Annotated[str, Field(max_length=10_000, pattern=r"^[^\x00]*$")] = ""
+
+
+def _desk(studio: Studio) -> StudyDesk:
+    if studio.study is None:
+        raise NotFound("This project is not a study.", "Make one with likewise studio PATH --study.")
+    return studio.study
+
+
+@router.get("/api/study", responses=documented(StudyView), response_model=None)
+def study(studio: TheStudio, person: Who) -> JSONResponse:
+    """Tell where somebody is in the study."""
+    return shown(_desk(studio).stage(person))
+
+
+@router.post("/api/study/next", responses=documented(StudyView), response_model=None)
+def go_on(body: NextBody, studio: TheStudio, person: Who) -> JSONResponse:
+    """Leave the introduction or a break."""
+    return shown(_desk(studio).go_on(person, body.key))
+
+
+@router.post("/api/study/survey", responses=documented(DoneView), response_model=None)
+def survey(body: SurveyBody, studio: TheStudio, person: Who) -> JSONResponse:
+    """Fill in the questionnaire, once all is answered."""
+    return shown(_desk(studio).survey(person, body.key, body.model_dump(exclude={"key"})))

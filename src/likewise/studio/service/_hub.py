@@ -1,0 +1,227 @@
+"""Between the store, the worker and whoever watches: what was derived last, and what is still to be told."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from likewise.studio.records import (
+    FromWorker,
+    Layout,
+    Picture,
+    Progress,
+    QueuedQuestion,
+    Ready,
+    Standing,
+    StoredEvent,
+    Tell,
+    Trouble,
+)
+from likewise.studio.service._log import Log, counts, question_key
+from likewise.studio.store import Store
+
+log = logging.getLogger("likewise.studio")
+Watcher = Callable[[str, dict[str, Any]], None]
+
+
+class Teller(Protocol):
+    """What derives questions and groups from events: the worker process, or a stand-in of a test."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def tell(self, message: Tell) -> None:
+        """Hear of new events."""
+
+    def stop(self) -> None:
+        """End."""
+
+
+class Hub:
+    """Holds the newest of everything that is derived, and keeps worker, queue and watchers up to date.
+
+    Parameters
+    ----------
+    store : Store
+        Where events and questions are.
+    teller : callable
+        Makes the worker, given what to call with its messages.
+    wanted : callable
+        Tells how many questions to have ready.
+    clock : callable
+        Tells the time.
+    asks : bool
+        False if questions are not chosen by a strategy, as in a study.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        teller: Callable[[Callable[[FromWorker], None]], Teller],
+        wanted: Callable[[], int],
+        clock: Callable[[], float],
+        asks: bool = True,
+    ) -> None:
+        self.store = store
+        self.log = Log()
+        self.picture: Picture | None = None
+        self.progress: Progress | None = None
+        self.standing: Standing | None = None
+        self.layout: Layout | None = None
+        self.finished: str | None = None  # why nothing is left to ask
+        self.trouble: str | None = None
+        self.asked_seq = -1  # the questions in the queue are by events up to this one
+        self._wanted = wanted
+        self._clock = clock
+        self._asks = asks
+        self._watchers: set[Watcher] = set()
+        self._lock = threading.RLock()
+        self._news = threading.Condition()
+        self._has_news = True
+        self._closing = False
+        self._worker = teller(self._hear)
+        self._thread = threading.Thread(target=self._tell_loop, name="likewise-teller", daemon=True)
+
+    # ------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Read the events, start the worker, and tell it of them."""
+        self.refresh()
+        self._worker.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the worker. What it had not finished is derived anew at the next start."""
+        with self._news:
+            self._closing = True
+            self._news.notify_all()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=5)
+        self._worker.stop()
+
+    # ------------------------------------------------------------------ news
+
+    def refresh(self) -> None:
+        """Read what is new in the store; other processes may write to it as well."""
+        with self._lock:
+            events = self.store.read(lambda tx: tx.events(after=self.log.last))
+            new = self.log.add(events)
+        if new:
+            self.nudge()
+
+    def took(self, event: StoredEvent) -> None:
+        """Take in an event that was just kept; what came between is read if there is any."""
+        with self._lock:
+            next_one = event.seq == self.log.last + 1
+            if next_one:
+                self.log.add([event])
+        if next_one:
+            self.nudge()
+        else:
+            self.refresh()
+
+    def nudge(self) -> None:
+        """Let the worker be told of news, soon and from another thread."""
+        with self._news:
+            self._has_news = True
+            self._news.notify_all()
+
+    def _tell_loop(self) -> None:
+        told = 0
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._has_news or self._closing)
+                if self._closing:
+                    return
+                self._has_news = False
+            try:
+                events = self.log.events(after=told)
+                pending = self.store.read(lambda tx: tx.open_leases(self._clock()))
+                self._worker.tell(Tell(events, self._wanted() if self._asks else 0, tuple(pending)))
+                told = events[-1].seq if events else told
+            except Exception as error:
+                self._hear(Trouble(f"The worker could not be told of new answers: {error}"))
+
+    def _hear(self, message: FromWorker) -> None:
+        """Take what the worker says; called from its reading thread."""
+        if isinstance(message, Ready):
+            self._refill(message)
+        elif isinstance(message, Picture):
+            self.picture = message
+            self.trouble = None
+            self.emit("picture", {"seq": message.seq})
+        elif isinstance(message, Progress):
+            self.progress = message
+            self.emit("progress", {"seq": message.seq})
+        elif isinstance(message, Standing):
+            self.standing = message
+        elif isinstance(message, Layout):
+            self.layout = message
+            self.emit("layout", {"method": message.method, "final": message.final})
+        else:
+            self.trouble = message.text
+            log.warning("%s", message.text)
+            self.emit("trouble", {"text": message.text})
+
+    def _refill(self, ready: Ready) -> None:
+        told = self.log.told()
+        fresh = [q for q in ready.questions if question_key(q.kind, q.items) not in told]
+        try:
+            self.store.write(lambda tx: tx.refill(fresh, now=self._clock()))
+        except Exception as error:  # the disk may be full; the next batch comes with the next answer
+            self._hear(Trouble(f"New questions could not be kept: {error}"))
+            return
+        self.finished = ready.finished if not fresh else None
+        self.asked_seq = ready.seq
+        self.emit("ready", {"n": len(fresh)})
+        if len(fresh) < len(ready.questions):
+            self.nudge()
+
+    # ------------------------------------------------------------------ watchers
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Call `watcher` with the name and content of each piece of news; returns what ends that."""
+        with self._lock:
+            self._watchers.add(watcher)
+
+        def leave() -> None:
+            with self._lock:
+                self._watchers.discard(watcher)
+
+        return leave
+
+    def emit(self, name: str, content: dict[str, Any]) -> None:
+        """Tell all watchers."""
+        with self._lock:
+            watchers = list(self._watchers)
+        for watcher in watchers:
+            try:
+                watcher(name, content)
+            except Exception:
+                log.exception("a watcher failed")
+
+    # ------------------------------------------------------------------ derived
+
+    @property
+    def behind(self) -> int:
+        """How many events the picture does not know of yet."""
+        seen = self.picture.seq if self.picture is not None else 0
+        return sum(event.kind == "undo" or counts(event) for event in self.log.events(after=seen))
+
+    def fitting_questions(
+        self, leased: list[tuple[QueuedQuestion, float]], person: int, overlap: int
+    ) -> tuple[list[Any], list[str]]:
+        """Part leased questions into those worth putting and the ids of those whose answer follows by now.
+
+        Where several are to answer the same question, it is put to the second though the first has answered.
+        """
+        kept, implied = [], []
+        for question, until in leased:
+            again = overlap > 1 and self.log.others_answered(question, person)
+            if self.log.implies(question) and not again:
+                implied.append(question.id)
+            else:
+                kept.append((question, until))
+        return kept, implied

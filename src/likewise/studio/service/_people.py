@@ -1,0 +1,198 @@
+"""Who may come in: people, links that log in once, and sessions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import threading
+import unicodedata
+from collections.abc import Callable
+
+from likewise.studio.records import Person, Role
+from likewise.studio.service._hub import Hub
+from likewise.studio.service._views import InvitedView, LinkView, PeopleView, person_view
+from likewise.studio.service.errors import BadRequest, NotAllowed, NotFound, NotLoggedIn, TooMany
+from likewise.studio.store import Store, Transaction
+
+SESSION_SECONDS = 30 * 24 * 3600.0
+LINK_SECONDS = 7 * 24 * 3600.0
+_TRIES = 30  # failed logins a minute, of all people together; a token has 256 bits
+_REMEMBERED = 10.0  # seconds that a session is believed without a look at the store
+_MOST_REMEMBERED = 10_000
+LONGEST_NAME = 100
+
+
+def digest_of(token: str) -> str:
+    """Return what the store keeps of a token: of no use to anybody who reads it."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def clean_name(name: str, what: str) -> str:
+    """Return a name without spaces around it; refuse one that cannot be shown in a line."""
+    name = unicodedata.normalize("NFC", name).strip()
+    if not name or len(name) > LONGEST_NAME:
+        raise BadRequest(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
+    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name) or re.search(
+        "[\u202a-\u202e\u2066-\u2069]", name
+    ):
+        raise BadRequest(f"{what} must be one line of text without control characters.")
+    return name
+
+
+def owner_of(store: Store, name: str = "owner") -> Person:
+    """Return the owner, who is made with the project."""
+
+    def work(tx: Transaction) -> Person:
+        found = [person for person in tx.people() if person.role == "owner"]
+        return found[0] if found else tx.add_person(name, "owner")
+
+    return store.write(work)
+
+
+def link_token(store: Store, person: int, now: float) -> str:
+    """Make a token that logs a person in, once, within a week."""
+    token = secrets.token_urlsafe(32)
+    store.write(lambda tx: tx.add_login(person, digest_of(token), now + LINK_SECONDS))
+    return token
+
+
+class People:
+    """People, their links and their sessions."""
+
+    def __init__(self, hub: Hub, clock: Callable[[], float]) -> None:
+        self._hub = hub
+        self._store: Store = hub.store
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failed: list[float] = []
+        self._seen: dict[str, tuple[Person, float]] = {}  # sessions looked up a moment ago
+
+    # ------------------------------------------------------------------ logging in
+
+    def owner(self) -> Person:
+        """Return the owner."""
+        return owner_of(self._store)
+
+    def link_token(self, person: int) -> str:
+        """Make a token that logs a person in, once, within a week."""
+        return link_token(self._store, person, self._clock())
+
+    def log_in(self, token: str) -> tuple[Person, str]:
+        """Trade the token of a link for that of a session."""
+        now = self._clock()
+        with self._lock:
+            self._failed = [at for at in self._failed if at > now - 60]
+            if len(self._failed) >= _TRIES:
+                raise TooMany("There were too many failed logins.", "Wait a minute and try again.")
+        session = secrets.token_urlsafe(32)
+
+        def work(tx: Transaction) -> Person | None:
+            person: Person | None = tx.take_login(digest_of(token), now)
+            if person is not None and person.active:
+                tx.add_session(person.id, digest_of(session), now + SESSION_SECONDS)
+                return person
+            return None
+
+        person = self._store.write(work)
+        if person is None:
+            with self._lock:
+                self._failed.append(now)
+            raise NotLoggedIn(
+                "This login link was used before, or has run out.",
+                "Ask the owner for a new one. The owner gets one by running the same likewise studio command "
+                "again, which leaves the running studio as it is.",
+            )
+        return person, session
+
+    def of_session(self, token: str | None) -> Person:
+        """Return who a session belongs to."""
+        person = None
+        if token:
+            now, digest = self._clock(), digest_of(token)
+            person, until = self._seen.get(digest, (None, 0.0))
+            if now >= until or now < until - _REMEMBERED:
+                person = self._store.read(lambda tx: tx.session(digest, now))
+                if person is not None:
+                    self._remember(digest, person, now)
+        if person is None or not person.active:
+            raise NotLoggedIn(
+                "You are not logged in.", "Open your login link, or ask the owner for a new one."
+            )
+        return person
+
+    def _remember(self, digest: str, person: Person, now: float) -> None:
+        with self._lock:
+            if len(self._seen) > _MOST_REMEMBERED:
+                self._seen.clear()
+            self._seen[digest] = (person, now + _REMEMBERED)
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._seen.clear()
+
+    def log_out(self, token: str) -> None:
+        """End a session."""
+        self._store.write(lambda tx: tx.drop_session(digest_of(token)))
+        self._forget()
+
+    # ------------------------------------------------------------------ the owner's part
+
+    def all(self) -> PeopleView:
+        """Show everybody, and how far they agree."""
+        people = self._store.read(lambda tx: tx.people())
+        standing = self._hub.standing
+        stands = {stand.person: stand for stand in standing.people} if standing else {}
+        return {
+            "people": [person_view(person, stands.get(person.id)) for person in people],
+            "agreement": {
+                "n_shared": standing.n_shared if standing else 0,
+                "observed": standing.observed if standing else None,
+                "alpha": standing.alpha if standing else None,
+            },
+        }
+
+    def add(self, name: str, role: Role) -> tuple[Person, str]:
+        """Let somebody in, and make their link."""
+        name = clean_name(name, "The name of a person")
+
+        def work(tx: Transaction) -> Person:
+            if any(p.name.casefold() == name.casefold() for p in tx.people()):
+                raise BadRequest(f"There is somebody called {name} already.", "Choose another name.")
+            return tx.add_person(name, role)
+
+        person = self._store.write(work)
+        return person, self.link_token(person.id)
+
+    def invited(self, name: str, role: Role, url: Callable[[str], str]) -> InvitedView:
+        """Do as :meth:`add`, and show it."""
+        person, token = self.add(name, role)
+        return {"person": person_view(person, None), "link": url(token)}
+
+    def new_link(self, person: int, url: Callable[[str], str]) -> LinkView:
+        """Make another link for somebody who is known."""
+        found = self._person(person)
+        if not found.active:
+            raise NotAllowed(f"{found.name} may not log in.", "Let them in again first.")
+        return {"link": url(self.link_token(person))}
+
+    def set_active(self, person: int, active: bool, by: Person) -> None:
+        """Lock somebody out, or let them in again. Their answers stay."""
+        found = self._person(person)
+        if found.id == by.id:
+            raise NotAllowed("You cannot lock yourself out.")
+
+        def work(tx: Transaction) -> None:
+            tx.set_active(person, active)
+            if not active:
+                tx.drop_sessions(person)
+                tx.release(person)
+
+        self._store.write(work)
+        self._forget()
+
+    def _person(self, person: int) -> Person:
+        found = self._store.read(lambda tx: tx.person(person))
+        if found is None:
+            raise NotFound(f"There is no person with the number {person}.")
+        return found

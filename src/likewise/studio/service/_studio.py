@@ -1,0 +1,172 @@
+"""One project, open: its store, its worker, and the parts that people meet."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from likewise import __version__
+from likewise.studio.project import Project
+from likewise.studio.records import FromWorker, Item, Person
+from likewise.studio.service._asking import Asking
+from likewise.studio.service._groups import Groups
+from likewise.studio.service._hub import Hub, Teller
+from likewise.studio.service._people import People
+from likewise.studio.service._views import ItemView, MeView, item_view, who_view
+from likewise.studio.service.errors import NotAllowed, NotFound
+from likewise.studio.store import Store, open_store
+
+if TYPE_CHECKING:
+    from likewise.studio.service._study import StudyDesk
+
+LEASE_SECONDS = 300.0
+_LEAST_READY, _MOST_READY = 12, 90
+_LOOK_EVERY = 5.0  # seconds: what other processes wrote to the store, such as imported answers
+
+
+class Studio:
+    """The studio of one project, which pages, commands and tests use alike.
+
+    Parameters
+    ----------
+    project : Project
+        What it is about.
+    store : Store, optional
+        Where its events are; by default the database of the project, which is then closed at the end.
+    teller : callable, optional
+        Makes what derives questions and groups from events; by default a worker process.
+    clock : callable
+        Tells the time, in seconds since 1970.
+    lease_seconds : float
+        How long a question is kept for somebody who has it on the screen.
+
+    Attributes
+    ----------
+    people, asking, groups, study
+        What people do: coming in, answering, looking at groups, taking part in a study (None without one).
+    hub : Hub
+        What was derived last.
+
+    Examples
+    --------
+    ::
+
+        with Studio(Project.open("digits.likewise")) as studio:
+            ann, token = studio.people.add("Ann", "annotator")
+            asked = studio.asking.questions(ann, 1)
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        store: Store | None = None,
+        teller: Callable[[Callable[[FromWorker], None]], Teller] | None = None,
+        clock: Callable[[], float] = time.time,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        self.project = project
+        self._own_store = store is None
+        self.store = store if store is not None else open_store(project.database_url, backups=project.backups)
+        settings, items = project.settings, project.items
+        self.hub = Hub(self.store, teller or self._worker, self._wanted, clock, asks=settings.study is None)
+        self.people = People(self.hub, clock)
+        self.study = None if settings.study is None else self._desk()
+        self.asking = Asking(self.hub, items, settings, self.study, clock, lease_seconds)
+        self.groups = Groups(self.hub, items, self.asking, self.study)
+        self._closing = threading.Event()
+        self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
+
+    def _desk(self) -> StudyDesk:
+        from likewise.studio.service._study import StudyDesk
+
+        return StudyDesk.of(self.project, self.hub)
+
+    def _worker(self, hear: Callable[[FromWorker], None]) -> Teller:
+        from likewise.studio.jobs.worker import Worker
+
+        return Worker(self.project, hear)
+
+    def _wanted(self) -> int:
+        """Tell how many questions to have ready: a handful for each who may answer."""
+        n_people = len(self.store.read(lambda tx: tx.people()))
+        return min(max(_LEAST_READY, 6 * n_people), _MOST_READY)
+
+    # ------------------------------------------------------------------ life
+
+    def __enter__(self) -> Studio:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Make the owner, if there is none, and start the worker."""
+        self.people.owner()
+        self.hub.start()
+        self._looking.start()
+
+    def stop(self) -> None:
+        """End the worker and close the database. Nothing that was acknowledged is in danger at any time."""
+        self._closing.set()
+        self.hub.stop()
+        if self._own_store:
+            self.store.close()
+
+    def _look(self) -> None:
+        """Look now and then for what other processes wrote, and whether the data are still as they were."""
+        said = None
+        while not self._closing.wait(_LOOK_EVERY):
+            try:
+                self.hub.refresh()
+                changed = self.project.changed_source()
+                if changed is not None and changed != said:
+                    self.hub.emit("trouble", {"text": changed})
+                said = changed
+            except Exception as error:
+                self.hub.emit("trouble", {"text": str(error)})
+
+    # ------------------------------------------------------------------ small things
+
+    def me(self, person: Person) -> MeView:
+        """Tell a page what it is about and who is in front of it."""
+        project = self.project
+        settings = project.settings
+        return {
+            "person": who_view(person),
+            "project": {
+                "title": settings.title,
+                "kind": project.described.kind,
+                "n_items": project.described.n_items,
+                "ask": settings.ask,
+                "overlap": settings.overlap,
+                "n_clusters": settings.n_clusters,
+                "discover": settings.discover,
+                "study": self.study is not None,
+                "notes": list(project.described.notes) if person.role == "owner" else [],
+            },
+            "version": __version__,
+        }
+
+    def item(self, row: int) -> Item:
+        """Return an item."""
+        if not 0 <= row < self.project.items.n:
+            raise NotFound(f"There is no item {row}; there are {self.project.items.n}, counted from 0.")
+        return self.project.items.get(row)
+
+    def items(self, rows: list[int]) -> list[ItemView]:
+        """Show some items."""
+        veil = None if self.study is None else self.study.veil
+        return [item_view(self.item(row), veil) for row in rows]
+
+    @staticmethod
+    def only_owner(person: Person) -> None:
+        """Refuse what is for the owner alone."""
+        if person.role != "owner":
+            raise NotAllowed("Only the owner of the project may do this.", "Ask the owner.")

@@ -1,0 +1,106 @@
+"""A study at the desk: where each participant is, and what they are asked next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from likewise.studio.project import Project
+from likewise.studio.records import NewEvent, Person, QueuedQuestion, StoredEvent
+from likewise.studio.service._events import append
+from likewise.studio.service._hub import Hub
+from likewise.studio.service._views import DoneView, StudyView
+from likewise.studio.service.errors import BadRequest, Clash
+from likewise.studio.store import Transaction
+from likewise.studio.study import Study, StudyOptions
+from likewise.studio.study.options import StudyError
+from likewise.studio.study.plan import TEXTS, Planned
+from likewise.studio.study.survey import Survey
+from likewise.studio.study.veil import veiled
+
+
+class StudyDesk:
+    """What of a study depends on who sits there; all of it is derived from that person's events."""
+
+    veil = staticmethod(veiled)
+    texts: Mapping[str, str] = {str(kind): text for kind, text in TEXTS.items()}
+
+    def __init__(self, hub: Hub, study: Study) -> None:
+        self._hub = hub
+        self._study = study
+
+    @classmethod
+    def of(cls, project: Project, hub: Hub) -> StudyDesk:
+        """Set up the study of a project."""
+        items = project.items
+        options = StudyOptions.from_json(project.settings.study or {})
+        return cls(hub, Study(project.features(), items.ids(), items.truths(), options))
+
+    @property
+    def reference(self) -> tuple[tuple[str, str], ...]:
+        """An example of each class, as (class, item id); none if the study has no reference book."""
+        return self._study.reference if self._study.options.reference else ()
+
+    def stage(self, person: Person) -> StudyView:
+        """Show where somebody is."""
+        found = self._study.stage(person.id, self._hub.log.of(person.id)).to_json()
+        return {
+            "stage": found["stage"],
+            "task": found["task"],
+            "reference": found["reference"],
+            "answers": found["answers"],
+        }
+
+    def questions(self, person: int, n: int) -> list[tuple[QueuedQuestion, bool]]:
+        """Return the next questions of somebody, each with whether it is for practice."""
+        events = self._hub.log.of(person)
+        practice = self._study.stage(person, events).name == "practice"
+        return [(question, practice) for question in self._study.questions(person, events, n)]
+
+    def asked(
+        self, person: int, events: Sequence[StoredEvent], question: str, answer: str
+    ) -> tuple[Planned, bool]:
+        """Return the question that somebody answers now, and whether it is for practice; refuse any other."""
+        practice = self._study.stage(person, events).name == "practice"
+        try:
+            return self._study.check_answer(person, events, question, answer), practice
+        except StudyError as error:
+            raise Clash(str(error), "Reload the page.") from error
+
+    def go_on(self, person: Person, key: str) -> StudyView:
+        """Leave the introduction or a break."""
+
+        def work(tx: Transaction) -> StoredEvent:
+            before = tx.events(person=person.id)
+            for event in before:
+                if event.key == key:
+                    return event
+            try:
+                to = self._study.following(person.id, before)
+            except StudyError as error:
+                raise Clash(str(error), "Reload the page.") from error
+            return append(tx, NewEvent(key, "stage", person.id, {"to": to}))[0]
+
+        self._hub.took(self._hub.store.write(work))
+        return self.stage(person)
+
+    def survey(self, person: Person, key: str, given: Mapping[str, Any]) -> DoneView:
+        """Keep a questionnaire, once all is answered."""
+        try:
+            survey = Survey.of(given)
+        except StudyError as error:
+            raise BadRequest(str(error)) from error
+
+        def work(tx: Transaction) -> StoredEvent:
+            before = tx.events(person=person.id)
+            stage = self._study.stage(person.id, before).name
+            if stage != "survey" and not any(event.key == key for event in before):
+                raise Clash(
+                    "The questionnaire was filled in already."
+                    if stage == "done"
+                    else "The questionnaire comes after all questions."
+                )
+            return append(tx, NewEvent(key, "survey", person.id, survey.to_json()))[0]
+
+        self._hub.took(self._hub.store.write(work))
+        return {"done": True}

@@ -1,0 +1,355 @@
+"""How records look as JSON: one function each, and the types of what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from typing_extensions import TypedDict  # that of Python 3.11 cannot be documented by pydantic
+
+from likewise.studio.records import Item, Person, QueuedQuestion
+
+
+class ItemView(TypedDict):
+    """An item to show. What is true of it is never among it."""
+
+    row: int
+    id: str
+    kind: Literal["image", "sound", "text", "row"]
+    title: str
+    text: str | None
+    cells: list[tuple[str, str]]
+    media: str | None
+    thumb: str | None
+    spectrogram: str | None
+    broken: str | None
+
+
+class QuestionView(TypedDict):
+    """A question to put."""
+
+    id: str
+    kind: Literal["pair", "triplet"]
+    text: str
+    why: str
+    items: list[ItemView]
+    practice: bool
+    until: float
+
+
+class AskedView(TypedDict):
+    """What an event was about."""
+
+    kind: str
+    items: list[ItemView]
+
+
+class EventView(TypedDict):
+    """An event of the history."""
+
+    seq: int
+    kind: str
+    time: str
+    person: str
+    mine: bool
+    question: AskedView | None
+    question_id: str | None
+    answer: str | None
+    seconds: float | None
+    source: str | None
+    name: str | None
+    undone: bool
+    can_undo: bool
+
+
+class HistoryView(TypedDict):
+    """A page of the history, the newest first."""
+
+    events: list[EventView]
+    more: bool
+
+
+class QuestionsView(TypedDict):
+    """Questions to put, or why there are none."""
+
+    questions: list[QuestionView]
+    state: Literal["ready", "thinking", "finished"]
+    message: str | None
+
+
+class ProgressView(TypedDict):
+    """How far it has come."""
+
+    n_answers: int
+    mine: int
+    changed: float | None
+    gain: float | None
+    accuracy: float | None
+    interval: tuple[float, float] | None
+    worth_asking: bool
+    advice: str
+    curve: list[tuple[int, float]]
+    groups: int
+    conflicts: int
+    fitting: bool
+    behind: int
+
+
+class AnsweredView(TypedDict):
+    """What an answer led to."""
+
+    seq: int
+    new: bool
+    next: list[QuestionView]
+    state: Literal["ready", "thinking", "finished"]
+    message: str | None
+    right: str | None
+    progress: ProgressView
+
+
+class UndoneView(TypedDict):
+    """What no longer counts, and the question, to be answered anew."""
+
+    seq: int
+    undone: EventView
+    question: QuestionView | None
+
+
+class GroupView(TypedDict):
+    """A group with some of its members."""
+
+    number: int
+    name: str | None
+    size: int
+    color: str
+    typical: list[ItemView]
+    doubtful: list[ItemView]
+
+
+class GroupsView(TypedDict):
+    """All groups by the events up to `seq`."""
+
+    seq: int
+    groups: list[GroupView]
+
+
+class StatedView(TypedDict):
+    """What became of something that was said about groups."""
+
+    seq: int
+    new: bool
+    message: str
+
+
+class ItemsView(TypedDict):
+    """Some items."""
+
+    items: list[ItemView]
+
+
+class MembersView(TypedDict):
+    """A page of a group's members."""
+
+    items: list[ItemView]
+    total: int
+
+
+class ConflictView(TypedDict):
+    """Answers that cannot all be true."""
+
+    items: list[ItemView]
+    chain: list[ItemView]
+    answers: list[EventView]
+
+
+class ConflictsView(TypedDict):
+    """All conflicts that the reader may see."""
+
+    conflicts: list[ConflictView]
+    hidden: int
+
+
+class ReferenceGroupView(TypedDict):
+    """Examples of a group."""
+
+    name: str
+    items: list[ItemView]
+
+
+class ReferenceView(TypedDict):
+    """The reference book."""
+
+    groups: list[ReferenceGroupView]
+    given: bool
+
+
+class PersonView(TypedDict):
+    """Somebody, as the owner sees them."""
+
+    id: int
+    name: str
+    role: Literal["owner", "annotator"]
+    active: bool
+    n_answers: int
+    n_shared: int
+    accuracy: float | None
+    reliability: float | None
+    seconds: float | None
+
+
+class AgreementView(TypedDict):
+    """How far people agree."""
+
+    n_shared: int
+    observed: float | None
+    alpha: float | None
+
+
+class PeopleView(TypedDict):
+    """Everybody."""
+
+    people: list[PersonView]
+    agreement: AgreementView
+
+
+class InvitedView(TypedDict):
+    """Somebody new, and the link by which they log in, once."""
+
+    person: PersonView
+    link: str
+
+
+class LinkView(TypedDict):
+    """A link by which somebody logs in, once."""
+
+    link: str
+
+
+class WhoView(TypedDict):
+    """Who is logged in."""
+
+    id: int
+    name: str
+    role: Literal["owner", "annotator"]
+
+
+class ProjectView(TypedDict):
+    """What it is about."""
+
+    title: str
+    kind: Literal["image", "sound", "text", "row"]
+    n_items: int
+    ask: Literal["pairs", "triplets", "both"]
+    overlap: int
+    n_clusters: int | None
+    discover: bool
+    study: bool
+    notes: list[str]
+
+
+class MeView(TypedDict):
+    """What a page needs to know first."""
+
+    person: WhoView
+    project: ProjectView
+    version: str
+
+
+class TaskView(TypedDict):
+    """Where somebody is in a task of a study."""
+
+    number: int
+    of: int
+    kind: Literal["pair", "triplet"]
+    n: int
+    done: int
+
+
+class StudyView(TypedDict):
+    """Where somebody is in a study."""
+
+    stage: str
+    task: TaskView | None
+    reference: bool
+    answers: list[str]
+
+
+class LinksView(TypedDict):
+    """Pairs that were told, each with 1 for together or 0 for apart."""
+
+    links: list[tuple[int, int, int]]
+
+
+class DoneView(TypedDict):
+    """Something was done."""
+
+    done: bool
+
+
+def item_view(item: Item, veil: Callable[[Item], Item] | None = None) -> ItemView:
+    """Show an item, as it is or as `veil` lets it be seen.
+
+    Where files lie in a folder for each class, the folder is left out: it would tell the class.
+    """
+    item = item if veil is None else veil(item)
+    base = f"api/items/{item.row}"
+    tells = item.truth is not None and item.id.startswith(f"{item.truth}/")
+    image, sound = item.kind == "image", item.kind == "sound"
+    return {
+        "row": item.row,
+        "id": item.title if tells else item.id,
+        "kind": item.kind,
+        "title": item.title,
+        "text": item.text,
+        "cells": [(column, value) for column, value in item.cells],
+        "media": f"{base}/media" if image or sound else None,
+        "thumb": f"{base}/thumb" if image else None,
+        "spectrogram": f"{base}/spectrogram" if sound else None,
+        "broken": None,
+    }
+
+
+TEXTS: Mapping[str, str] = {
+    "pair": "Do these belong together?",
+    "triplet": "Which two belong together?",
+}
+
+
+def question_view(
+    question: QueuedQuestion,
+    items: list[ItemView],
+    *,
+    until: float,
+    practice: bool = False,
+    texts: Mapping[str, str] = TEXTS,
+) -> QuestionView:
+    """Show a question."""
+    return {
+        "id": question.id,
+        "kind": question.kind,
+        "text": texts[question.kind],
+        "why": question.why,
+        "items": items,
+        "practice": practice,
+        "until": until,
+    }
+
+
+def who_view(person: Person) -> WhoView:
+    """Show who somebody is."""
+    return {"id": person.id, "name": person.name, "role": person.role}
+
+
+def person_view(person: Person, stand: Any) -> PersonView:
+    """Show somebody with what is thought of their answers."""
+    return {
+        "id": person.id,
+        "name": person.name,
+        "role": person.role,
+        "active": person.active,
+        "n_answers": stand.n_answers if stand else 0,
+        "n_shared": stand.n_shared if stand else 0,
+        "accuracy": stand.accuracy if stand else None,
+        "reliability": stand.reliability if stand else None,
+        "seconds": stand.seconds if stand else None,
+    }

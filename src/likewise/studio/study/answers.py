@@ -1,0 +1,110 @@
+"""What participants said, as the tables want it: by person, in order, beside what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from likewise.studio.records import StoredEvent
+from likewise.studio.study.options import Difficulty, QuestionKind, StudyError
+from likewise.studio.study.plan import ALLOWED, Planned, Study, standing_events
+from likewise.studio.study.survey import Survey
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer that counts. `seconds` is None where no time was sent."""
+
+    kind: QuestionKind
+    rows: tuple[int, ...]
+    truth: str
+    answer: str
+    seconds: float | None
+    difficulty: Difficulty = "easy"
+
+
+@dataclass(frozen=True)
+class Participant:
+    """Somebody who answered questions that count.
+
+    Attributes
+    ----------
+    person : int
+        Who.
+    first : {"pair", "triplet"}
+        The kind that the first task asked.
+    pairs, triplets : tuple of Given
+        The answers, in the order in which they were given.
+    survey : Survey or None
+        The questionnaire.
+    finished : bool
+        Whether all questions of all tasks are answered.
+    """
+
+    person: int
+    first: QuestionKind
+    pairs: tuple[Given, ...]
+    triplets: tuple[Given, ...]
+    survey: Survey | None
+    finished: bool
+
+    def given(self, kind: QuestionKind) -> tuple[Given, ...]:
+        """Return the answers to one kind of question."""
+        return self.pairs if kind == "pair" else self.triplets
+
+
+def participants(
+    study: Study, events: Iterable[StoredEvent], *, leave_out: Collection[int] = ()
+) -> tuple[Participant, ...]:
+    """Read the participants off the events.
+
+    Practice does not count, nor does what was taken back; of two answers to one question the first counts.
+
+    Parameters
+    ----------
+    study : Study
+        The plan.
+    events : iterable of StoredEvent
+        All of them, in order.
+    leave_out : collection of int
+        People whose answers are no part of the study, such as an owner who tried it out.
+    """
+    said: dict[int, dict[str, StoredEvent]] = {}
+    surveys: dict[int, Survey] = {}
+    for event in standing_events(events):
+        if event.person in leave_out:
+            continue
+        if event.kind == "answer" and event.body.get("source") == "study" and event.question:
+            said.setdefault(event.person, {}).setdefault(event.question, event)
+        elif event.kind == "survey":
+            surveys[event.person] = Survey.of(event.body)
+    return tuple(
+        _participant(study, person, answers, surveys.get(person)) for person, answers in sorted(said.items())
+    )
+
+
+def _participant(
+    study: Study, person: int, answers: dict[str, StoredEvent], survey: Survey | None
+) -> Participant:
+    planned = {one.id: one for task in study.tasks(person) for one in task.questions}
+    given = [_given(planned[name], event) for name, event in answers.items() if name in planned]
+    return Participant(
+        person=person,
+        first=study.order(person)[0],
+        pairs=tuple(one for one in given if one.kind == "pair"),
+        triplets=tuple(one for one in given if one.kind == "triplet"),
+        survey=survey,
+        finished=len(given) == len(planned),
+    )
+
+
+def _given(planned: Planned, event: StoredEvent) -> Given:
+    asked, answer = planned.asked, str(event.body.get("answer"))
+    if tuple(event.body.get("items", ())) != planned.items:
+        raise StudyError(
+            f"event {event.seq} answers {planned.id!r} about other items than the plan of the study has. "
+            "Were the data, their classes or the options of the study changed since? Restore them."
+        )
+    if answer not in ALLOWED[asked.kind]:
+        raise StudyError(f"event {event.seq} answers a {asked.kind} of the study by {answer!r}.")
+    return Given(asked.kind, asked.rows, asked.truth, answer, event.seconds, asked.difficulty)

@@ -1,0 +1,82 @@
+"""Pictures of a study's curves, in the manner of :mod:`likewise.plotting`."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from likewise.plotting._clusters import MARKERS
+from likewise.plotting._curves import COLOURS, QUIET
+from likewise.plotting._figure import clear_sides, new_figure
+from likewise.studio.study.curves import BUDGETS, METHODS, Budget, Method, StudyCurves
+
+NAMES: dict[Method, str] = {"P": "pairs", "R": "triplets", "R-C": "triplets without “neither”"}
+TITLES: dict[Budget, str] = {"items": "same number of items", "time": "same time"}
+_AXES: dict[Budget, str] = {"items": "share of the answers", "time": "share of the time"}
+
+
+def draw_scores(curves: StudyCurves) -> Any:
+    """Draw Figure 3.9: the F-measure against the same items and the same time; returns a figure."""
+    figure = new_figure(9.0, 3.8)
+    for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
+        for place, method in enumerate(METHODS):
+            curve = curves.get(budget, method)
+            # A little aside, so that bars of different curves do not hide one another.
+            parts = [part + 0.012 * (place - 1) for part in curve.parts]
+            errors = None
+            if all(high is not None for high in curve.high):
+                errors = [(high or 0.0) - mean for mean, high in zip(curve.mean, curve.high, strict=True)]
+            ax.errorbar(
+                parts,
+                curve.mean,
+                yerr=errors,
+                color=COLOURS[place],
+                marker=MARKERS[place],
+                markersize=4.5,
+                linewidth=1.6,
+                capsize=2.5,
+                label=NAMES[method],
+            )
+        ax.axhline(curves.start, color=QUIET, linestyle=":", linewidth=1.0, label="without answers")
+        _dress(ax, budget)
+    figure.axes[0].set_ylabel("pairwise F-measure")
+    _legend(figure, 4)
+    return figure
+
+
+def draw_numbers(curves: StudyCurves) -> Any:
+    """Draw Figure 3.10: how many answers were used, and how many of them are right; returns a figure."""
+    figure = new_figure(9.0, 3.8)
+    for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
+        for place, method in enumerate(METHODS):
+            curve = curves.get(budget, method)
+            look = {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 4.5, "linewidth": 1.6}
+            ax.plot(curve.parts, curve.n_used, label=f"{NAMES[method]}, all", **look)
+            ax.plot(
+                curve.parts, curve.n_correct, label=f"{NAMES[method]}, right", **look, linestyle="--", mfc="w"
+            )
+        _dress(ax, budget)
+        ax.set_ylim(bottom=0)
+    figure.axes[0].set_ylabel("answers of a participant")
+    _legend(figure, 3)
+    return figure
+
+
+def _legend(figure: Any, n_columns: int) -> None:
+    """Put the names below both pictures, where no curve is."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=8)
+
+
+def _dress(ax: Any, budget: Budget) -> None:
+    ax.set_title(TITLES[budget], fontsize=10)
+    ax.set_xlabel(_AXES[budget])
+    ax.set_xticks([0.2, 0.4, 0.6, 0.8, 1.0], ["0.2", "0.4", "0.6", "0.8", "1"])
+    clear_sides(ax)
+
+
+def png_of(figure: Any, *, dpi: int = 120) -> bytes:
+    """Return a figure as the bytes of a PNG file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi)
+    return buffer.getvalue()

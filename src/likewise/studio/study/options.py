@@ -1,0 +1,144 @@
+"""What a study asks of its participants: numbers of questions, how many are difficult, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, NamedTuple
+
+from likewise.base import Rule, integer
+from likewise.exceptions import LikewiseError
+
+Difficulty = Literal["easy", "difficult"]
+QuestionKind = Literal["pair", "triplet"]
+
+_MOST = 100_000  # questions of a kind: more than anybody answers, and small enough for a pool in memory
+
+
+class StudyError(LikewiseError, ValueError):
+    """A study that cannot be held so: too few items, one class only, options that make no sense."""
+
+
+class Marked(NamedTuple):
+    """A question whose difficulty somebody marked by hand; `c` is None for a pair. It speaks of item ids."""
+
+    a: str
+    b: str
+    c: str | None
+    difficulty: Difficulty
+
+
+def _count(low: int) -> Rule:
+    rule = integer(low)
+    return Rule(f"an integer from {low} to {_MOST}", lambda value: bool(rule.holds(value) and value <= _MOST))
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(0 <= value <= 1)
+
+
+_RULES = {
+    "n_pairs": _count(1),
+    "n_triplets": _count(1),
+    "difficult": Rule("a number from 0 to 1", _is_share),
+    "practice": _count(0),
+    "blocks": _count(1),
+    "reference": Rule("true or false", lambda value: isinstance(value, bool)),
+    "seed": Rule(
+        "an integer from 0 to 2^32 - 1", lambda value: bool(integer(0).holds(value) and value < 2**32)
+    ),
+}
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How a study is held; kept as ``Settings.study`` of its project.
+
+    Attributes
+    ----------
+    n_pairs, n_triplets : int, default=60 and 40
+        How many questions of each kind everybody answers. Three pairs to two triplets show the same number
+        of items; Pei (2017) had 195 and 130.
+    difficult : float, default=0.5
+        The share of difficult questions, the same for everybody.
+    practice : int, default=4
+        How many questions of each kind come first, with the right answer told, and do not count.
+    blocks : int, default=1
+        How many tasks each kind is cut into. Two give pairs, triplets, triplets, pairs, so that practice and
+        weariness fall on both kinds alike.
+    reference : bool, default=True
+        Whether there is a reference book, with one example of each class. Its examples are not asked about.
+    seed : int, default=0
+        Another seed, other questions.
+    pool : tuple of Marked
+        Questions whose difficulty was marked by hand, from which everybody's are drawn. Without any, a pool
+        is drawn at random and parted by distances; see :mod:`likewise.studio.study.pool`.
+
+    Examples
+    --------
+    >>> options = StudyOptions(n_pairs=195, n_triplets=130)
+    >>> StudyOptions.from_json(options.to_json()) == options
+    True
+    >>> options.numbers("pair")
+    (97, 98)
+    """
+
+    n_pairs: int = 60
+    n_triplets: int = 40
+    difficult: float = 0.5
+    practice: int = 4
+    blocks: int = 1
+    reference: bool = True
+    seed: int = 0
+    pool: tuple[Marked, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, rule in _RULES.items():
+            value = getattr(self, name)
+            if not rule.holds(value):
+                raise StudyError(f"{name} of a study must be {rule.wanted}, got {value!r}.")
+        if self.blocks > min(self.n_pairs, self.n_triplets):
+            raise StudyError(
+                f"{self.blocks} blocks of {min(self.n_pairs, self.n_triplets)} questions leave some empty. "
+                "Ask for fewer blocks, or for more questions."
+            )
+
+    def n(self, kind: QuestionKind) -> int:
+        """Return how many questions of a kind everybody answers."""
+        return self.n_pairs if kind == "pair" else self.n_triplets
+
+    def numbers(self, kind: QuestionKind) -> tuple[int, int]:
+        """Return how many of them are easy and how many difficult; a half is rounded up to difficult."""
+        difficult = int(self.n(kind) * self.difficult + 0.5)
+        return self.n(kind) - difficult, difficult
+
+    @property
+    def same_items(self) -> bool:
+        """Whether both kinds of question show the same number of items, as in the thesis."""
+        return 2 * self.n_pairs == 3 * self.n_triplets
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**asdict(self), "pool": [list(marked) for marked in self.pool]}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> StudyOptions:
+        """Make it from JSON; what is not given has its default, and what is not known is refused."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise StudyError(
+                f"a study has no option {', '.join(map(repr, unknown))}. It has {', '.join(sorted(known))}."
+            )
+        rest = dict(given)
+        try:
+            pool = tuple(_marked(*row) for row in rest.pop("pool", ()))
+        except TypeError as error:
+            raise StudyError("the pool of a study is a list of [a, b, c or null, difficulty].") from error
+        return cls(pool=pool, **rest)
+
+
+def _marked(a: Any, b: Any, c: Any, difficulty: Any) -> Marked:
+    if difficulty not in ("easy", "difficult"):
+        raise StudyError(f"a question of the pool is 'easy' or 'difficult', got {difficulty!r}.")
+    return Marked(str(a), str(b), None if c is None else str(c), difficulty)

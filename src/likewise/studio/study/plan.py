@@ -1,0 +1,388 @@
+"""Who is asked what in a study, and how far somebody has come: all read off the person and the events.
+
+Everybody answers both kinds of question (a within-subject design, as in Pei 2017, 3.5.1). The order of the
+two changes from one participant to the next, so that neither kind gains by coming second.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.studio.records import QueuedQuestion, StoredEvent
+from likewise.studio.study.options import QuestionKind, StudyError, StudyOptions
+from likewise.studio.study.pool import Asked, draw_pool, marked_pool, right_answer
+
+StageName = Literal["intro", "practice", "break", "task", "survey", "done"]
+
+KINDS: tuple[QuestionKind, QuestionKind] = ("pair", "triplet")
+# Unsure is not among them: the thesis had yes and no, and three pairs and "otherwise".
+ALLOWED: dict[QuestionKind, tuple[str, ...]] = {
+    "pair": ("SAME", "DIFFERENT"),
+    "triplet": ("AB", "AC", "BC", "NEITHER"),
+}
+TEXTS: dict[QuestionKind, str] = {
+    "pair": "Do these two belong to the same class?",
+    "triplet": "Which two belong to the same class, and the third to another? Neither, if no such two.",
+}
+_WORDS: dict[QuestionKind, str] = {"pair": "pairs", "triplet": "triplets"}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A question of somebody's plan. `truth` never leaves the server, but for practice after the answer."""
+
+    id: str
+    asked: Asked
+    items: tuple[str, ...]
+
+    @property
+    def queued(self) -> QueuedQuestion:
+        """The question as it is put, without what is right."""
+        return QueuedQuestion(id=self.id, kind=self.asked.kind, items=self.items)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Questions that belong together: the practice (number 0) or a task."""
+
+    number: int
+    questions: tuple[Planned, ...]
+
+    @property
+    def to(self) -> str:
+        """What the event says that enters it."""
+        return f"task {self.number}" if self.number else "practice"
+
+
+@dataclass(frozen=True)
+class TaskProgress:
+    """How far somebody is in a task; number 0 is the practice."""
+
+    number: int
+    of: int
+    kind: QuestionKind
+    n: int
+    done: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where somebody is in a study.
+
+    Attributes
+    ----------
+    name : {"intro", "practice", "break", "task", "survey", "done"}
+        A break stands before each task and is left when the participant is ready.
+    task : TaskProgress or None
+        The practice or task that goes on, or that follows the break.
+    answers : tuple of str
+        The words that are offered; none outside of practice and tasks.
+    reference : bool
+        Whether there is a reference book.
+    """
+
+    name: StageName
+    task: TaskProgress | None
+    answers: tuple[str, ...]
+    reference: bool
+    allows_undo: bool = False  # nor a skip: an answer stands, as in the thesis
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the page gets it."""
+        task = None if self.task is None else {**self.task.__dict__}
+        return {
+            "stage": self.name,
+            "task": task,
+            "reference": self.reference,
+            "answers": list(self.answers),
+        }
+
+
+class Study:
+    """The plan of a study.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The features. Distances between rows, as they are given, part easy from difficult questions.
+    ids : sequence of str
+        The ids of the items.
+    truths : sequence of str or None
+        The class of each; items without one are not asked about.
+    options : StudyOptions
+        How it is held.
+
+    Notes
+    -----
+    All is drawn from the seed and the number of the person, so that the same study is had again after a
+    restart. The cost is that of the distances in the pool, whatever the number of items.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(40.0)[:, None]
+    >>> names, classes = [f"bird {i}" for i in range(40)], ["owl", "wren"] * 20
+    >>> study = Study(X, names, classes, StudyOptions(n_pairs=6, n_triplets=4))
+    >>> study.stage(3, []).name, study.following(3, [])
+    ('intro', 'practice')
+    >>> [task.number for task in study.tasks(3)], study.tasks(3)[0].questions[0].id
+    ([1, 2], 'study-3-t1-1')
+    """
+
+    def __init__(
+        self, X: npt.NDArray[Any], ids: Sequence[str], truths: Sequence[str | None], options: StudyOptions
+    ) -> None:
+        if not len(X) == len(ids) == len(truths):
+            raise StudyError(
+                f"a study needs as many ids and classes as rows, got {len(X)} rows, {len(ids)} ids and "
+                f"{len(truths)} classes."
+            )
+        self.X = X
+        self.ids = ids
+        self.truths = truths
+        self.options = options
+        self._parts: dict[int, tuple[Part, ...]] = {}
+        self._check_classes()
+        self._pools = {kind: self._pool(kind) for kind in KINDS}
+        self._practice = {kind: self._take_practice(kind) for kind in KINDS}
+        for kind in KINDS:
+            self._check_numbers(kind)
+
+    # ------------------------------------------------------------------ what is asked
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The classes, in alphabetical order."""
+        return tuple(sorted({truth for truth in self.truths if truth is not None}))
+
+    @cached_property
+    def reference(self) -> tuple[tuple[str, str], ...]:
+        """One example of each class, as (class, item id): the item nearest to the mean of its class."""
+        found = []
+        members_of: dict[str, list[int]] = {name: [] for name in self.classes}
+        for row, truth in enumerate(self.truths):
+            if truth is not None:
+                members_of[truth].append(row)
+        for name, rows in members_of.items():
+            members = np.asarray(self.X[rows], dtype=np.float64)
+            nearest = np.linalg.norm(members - members.mean(axis=0), axis=1).argmin()
+            found.append((name, self.ids[rows[nearest]]))
+        return tuple(found)
+
+    def order(self, person: int) -> tuple[QuestionKind, ...]:
+        """Return the kinds of somebody's tasks, in order: every second person begins with triplets."""
+        first, second = KINDS if (person + self.options.seed) % 2 == 0 else KINDS[::-1]
+        found: list[QuestionKind] = []
+        for block in range(self.options.blocks):
+            found += (first, second) if block % 2 == 0 else (second, first)
+        return tuple(found)
+
+    def parts(self, person: int) -> tuple[Part, ...]:
+        """Return the practice, if there is any, and the tasks of somebody, in order."""
+        if person not in self._parts:
+            self._parts[person] = self._plan(person)
+        return self._parts[person]
+
+    def tasks(self, person: int) -> tuple[Part, ...]:
+        """Return the tasks of somebody, in order."""
+        return tuple(part for part in self.parts(person) if part.number)
+
+    def find(self, person: int, question: str) -> Planned | None:
+        """Return a question of somebody's plan by its id; None if it is not among them."""
+        for part in self.parts(person):
+            for planned in part.questions:
+                if planned.id == question:
+                    return planned
+        return None
+
+    # ------------------------------------------------------------------ how far somebody is
+
+    def stage(self, person: int, events: Iterable[StoredEvent]) -> Stage:
+        """Tell where somebody is, by all events or by theirs alone."""
+        return self._where(person, _Said.of(person, events))[0]
+
+    def questions(self, person: int, events: Iterable[StoredEvent], n: int) -> list[QueuedQuestion]:
+        """Return the next questions of the practice or task that goes on; none in a break."""
+        said = _Said.of(person, events)
+        stage, part = self._where(person, said)
+        if part is None or stage.name not in ("practice", "task"):
+            return []
+        return [planned.queued for planned in part.questions if planned.id not in said.answers][:n]
+
+    def following(self, person: int, events: Iterable[StoredEvent]) -> str:
+        """Return what an event of kind "stage" is to say in ``to`` when somebody goes on."""
+        stage, part = self._where(person, _Said.of(person, events))
+        if part is None or stage.name not in ("intro", "break"):
+            self._refuse_to_go_on(stage)
+        return part.to
+
+    def check_answer(self, person: int, events: Iterable[StoredEvent], question: str, answer: str) -> Planned:
+        """Return the question that is answered; refuse a word not offered, or a question not open now."""
+        said = _Said.of(person, events)
+        stage, part = self._where(person, said)
+        open_now = part.questions if part is not None and stage.name in ("practice", "task") else ()
+        for planned in open_now:
+            if planned.id == question and planned.id not in said.answers:
+                if answer not in ALLOWED[planned.asked.kind]:
+                    raise StudyError(
+                        f"{answer!r} is not offered in this study; a {planned.asked.kind} is answered by "
+                        f"{', '.join(ALLOWED[planned.asked.kind])}."
+                    )
+                return planned
+        raise StudyError(f"the question {question!r} is not open for you now. Load the page again to go on.")
+
+    def _where(self, person: int, said: _Said) -> tuple[Stage, Part | None]:
+        parts = self.parts(person)
+        for place, part in enumerate(parts):
+            done = sum(planned.id in said.answers for planned in part.questions)
+            if part.to not in said.entered and done == 0:
+                # Practice begins from the introduction, and so does the first task where there is none.
+                return self._at("intro" if place == 0 else "break", person, part, 0), part
+            if done < len(part.questions):
+                return self._at("task" if part.number else "practice", person, part, done), part
+        return self._at("done" if said.surveyed else "survey", person, None, 0), None
+
+    def _at(self, name: StageName, person: int, part: Part | None, done: int) -> Stage:
+        asks = name in ("practice", "task")
+        task = None
+        if part is not None and (asks or name == "break"):
+            kind = part.questions[min(done, len(part.questions) - 1)].asked.kind
+            task = TaskProgress(part.number, len(self.tasks(person)), kind, len(part.questions), done)
+        answers = ALLOWED[task.kind] if task is not None and asks else ()
+        return Stage(name, task, answers, self.options.reference)
+
+    def _refuse_to_go_on(self, stage: Stage) -> NoReturn:
+        if stage.task is not None:
+            left = stage.task.n - stage.task.done
+            raise StudyError(f"{left} questions of this part are still to be answered before it goes on.")
+        if stage.name == "survey":
+            raise StudyError("the questionnaire is still to be filled in.")
+        raise StudyError("the study is over for you. Thank you!")
+
+    # ------------------------------------------------------------------ drawing
+
+    def _check_classes(self) -> None:
+        known = [truth for truth in self.truths if truth is not None]
+        if len(self.classes) < 2:
+            told = f"all of one class, {self.classes[0]!r}" if known else "of no known class"
+            raise StudyError(
+                f"a study compares answers with the true classes, and the items are {told}. Give a column or "
+                "folders with at least two classes."
+            )
+        if len(known) == len(self.classes):
+            raise StudyError(
+                f"each of the {len(known)} items is of a class of its own, so that no two belong together. "
+                "Is the column of classes the right one?"
+            )
+
+    def _pool(self, kind: QuestionKind) -> list[Asked]:
+        if self.options.pool:
+            row_of = {item: row for row, item in enumerate(self.ids)}
+            return marked_pool(self.options.pool, row_of, self.truths, kind)
+        shown = {item for _, item in self.reference} if self.options.reference else set()
+        rows = [
+            row
+            for row, truth in enumerate(self.truths)
+            if truth is not None and not (shown and self.ids[row] in shown)
+        ]
+        n = self.options.n(kind) + self.options.practice
+        return draw_pool(self.X, np.array(rows, dtype=np.int64), self.truths, kind, n, seed=self.options.seed)
+
+    def _take_practice(self, kind: QuestionKind) -> list[Asked]:
+        """Take questions for practice out of the pool: easy ones first, and every answer is met."""
+        sorts: dict[str, deque[Asked]] = {}
+        for asked in sorted(self._pools[kind], key=lambda asked: asked.difficulty == "difficult"):
+            sorts.setdefault(asked.truth, deque()).append(asked)
+        if kind == "triplet":  # of four, two are NEITHER: of the others each is met before one comes twice
+            sorts = {"pick": _in_turns(sorts, ("AB", "BC", "AC")), "NEITHER": sorts.get("NEITHER", deque())}
+        turns = _in_turns(sorts, sorted(sorts))
+        taken = [turns.popleft() for _ in range(min(self.options.practice, len(turns)))]
+        used = {asked.rows for asked in taken}
+        self._pools[kind] = [asked for asked in self._pools[kind] if asked.rows not in used]
+        return taken
+
+    def _check_numbers(self, kind: QuestionKind) -> None:
+        for difficulty, wanted in zip(("easy", "difficult"), self.options.numbers(kind), strict=True):
+            there = sum(asked.difficulty == difficulty for asked in self._pools[kind])
+            if there < wanted or len(self._practice[kind]) < self.options.practice:
+                where = "the pool marked by hand" if self.options.pool else f"{len(self.ids)} items"
+                raise StudyError(
+                    f"a study with {self.options.n(kind)} {_WORDS[kind]} needs {wanted} {difficulty} ones "
+                    f"beside {self.options.practice} for practice, and {where} gave {there}. Ask for fewer "
+                    f"{_WORDS[kind]}, or {'mark' if self.options.pool else 'add'} more."
+                )
+
+    def _plan(self, person: int) -> tuple[Part, ...]:
+        rng = np.random.default_rng([self.options.seed, person, 7])
+        order = self.order(person)
+        practice = [asked for kind in order[:2] for asked in self._practice[kind]]
+        parts = [Part(0, self._planned(f"study-{person}-p", practice, rng))] if practice else []
+        sets = {kind: np.array_split(np.arange(self.options.n(kind)), self.options.blocks) for kind in KINDS}
+        drawn = {kind: self._draw(kind, rng) for kind in KINDS}
+        for number, kind in enumerate(order, start=1):
+            block = sets[kind].pop(0)
+            asked = [drawn[kind][place] for place in block.tolist()]
+            parts.append(Part(number, self._planned(f"study-{person}-t{number}", asked, rng)))
+        return tuple(parts)
+
+    def _draw(self, kind: QuestionKind, rng: np.random.Generator) -> list[Asked]:
+        found: list[Asked] = []
+        for difficulty, wanted in zip(("easy", "difficult"), self.options.numbers(kind), strict=True):
+            there = [asked for asked in self._pools[kind] if asked.difficulty == difficulty]
+            found += [there[place] for place in rng.choice(len(there), wanted, replace=False)]
+        return [found[place] for place in rng.permutation(len(found))]
+
+    def _planned(self, prefix: str, questions: list[Asked], rng: np.random.Generator) -> tuple[Planned, ...]:
+        """Name the questions, and put the items of each in an order of its own."""
+        found = []
+        for number, asked in enumerate(questions, start=1):
+            # Practice keeps its order, so that each of its answers is met.
+            places = range(len(asked.rows)) if prefix.endswith("-p") else rng.permutation(len(asked.rows))
+            rows = tuple(asked.rows[place] for place in places)
+            truth = right_answer([self.truths[row] for row in rows])
+            shown = Asked(asked.kind, rows, truth, asked.difficulty)
+            found.append(Planned(f"{prefix}-{number}", shown, tuple(self.ids[row] for row in rows)))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What one person did: questions answered, parts entered, and whether the questionnaire is filled in."""
+
+    answers: frozenset[str]
+    entered: frozenset[str]
+    surveyed: bool
+
+    @classmethod
+    def of(cls, person: int, events: Iterable[StoredEvent]) -> _Said:
+        """Read it off events; what was taken back does not count."""
+        standing = standing_events(events)
+        own = [event for event in standing if event.person == person]
+        return cls(
+            frozenset(event.question for event in own if event.kind == "answer" and event.question),
+            frozenset(str(event.body.get("to")) for event in own if event.kind == "stage"),
+            any(event.kind == "survey" for event in own),
+        )
+
+
+def standing_events(events: Iterable[StoredEvent]) -> list[StoredEvent]:
+    """Return the events that no undo took back, in their order."""
+    every = list(events)
+    undone = {event.body.get("of") for event in every if event.kind == "undo"}
+    return [event for event in every if event.kind != "undo" and event.seq not in undone]
+
+
+def _in_turns(sorts: dict[str, deque[Asked]], names: Sequence[str]) -> deque[Asked]:
+    """Deal from several heaps in turns, until all are empty."""
+    heaps = [deque(sorts[name]) for name in names if name in sorts]
+    found: deque[Asked] = deque()
+    while any(heaps):
+        found.extend(heap.popleft() for heap in heaps if heap)
+    return found

@@ -1,0 +1,201 @@
+"""The large pool of questions that everybody's are drawn from, parted into easy and difficult ones.
+
+Pei (2017, 3.5.1.3) marked the pool by hand. :func:`read_pool` takes such a file. Otherwise pairs and triplets
+are drawn at random and parted by the distances of their items, which is what somebody who looks at the
+features alone would go by:
+
+- a pair that belongs together is difficult if its items are far apart, one that does not if they are near;
+- a triplet in which two belong together is difficult if these do not stand out: the smaller of their
+  distances to the third, less their own distance, is small;
+- a triplet without such two, because all three belong together or no two do, is difficult if a pair stands
+  out all the same: the second smallest of the distances, less the smallest, is large.
+
+Each of these four is cut in its middle, so that difficulty does not change how often an answer is right.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.exceptions import FileFormatError
+from likewise.studio.study.options import Difficulty, Marked, QuestionKind, StudyError
+
+SIZES: dict[QuestionKind, int] = {"pair": 2, "triplet": 3}
+_LARGE = 4000  # questions of a kind, or twenty times as many as anybody answers
+_FEW = 20_000  # so many combinations are listed; of more, some are drawn
+_MOST_PROBLEMS = 5  # of a file are told at once
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question: its rows in the order in which they are shown, what is right, and how difficult it is."""
+
+    kind: QuestionKind
+    rows: tuple[int, ...]
+    truth: str
+    difficulty: Difficulty
+
+
+def right_answer(classes: Sequence[Any]) -> str:
+    """Return the right answer to a question about items of these classes.
+
+    >>> right_answer(["owl", "owl"]), right_answer(["owl", "wren", "owl"]), right_answer(["owl"] * 3)
+    ('SAME', 'AC', 'NEITHER')
+    """
+    if len(classes) == 2:
+        return "SAME" if classes[0] == classes[1] else "DIFFERENT"
+    a, b, c = classes
+    together = [word for word, same in (("AB", a == b), ("AC", a == c), ("BC", b == c)) if same]
+    return together[0] if len(together) == 1 else "NEITHER"
+
+
+def draw_pool(
+    X: npt.NDArray[Any], rows: IntArray, classes: Sequence[Any], kind: QuestionKind, n: int, seed: int
+) -> list[Asked]:
+    """Draw a large pool of questions of a kind about some rows, and part it by distances.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The features; only the rows that are drawn are read.
+    rows : ndarray
+        The rows that may be asked about.
+    classes : sequence of length n_samples
+        The class of each row.
+    kind : {"pair", "triplet"}
+        What to ask.
+    n : int
+        How many questions one person will be asked.
+    seed : int
+        Makes it repeatable.
+    """
+    rng = np.random.default_rng([seed, SIZES[kind]])
+    drawn = rows[_combinations(len(rows), SIZES[kind], max(_LARGE, 20 * n), rng)]
+    truths = [right_answer([classes[row] for row in asked]) for asked in drawn]
+    hard = _difficult(_gaps(X, drawn, truths), truths)
+    return [
+        Asked(kind, tuple(asked), truth, "difficult" if difficult else "easy")
+        for asked, truth, difficult in zip(drawn.tolist(), truths, hard, strict=True)
+    ]
+
+
+def _combinations(n: int, size: int, wanted: int, rng: np.random.Generator) -> IntArray:
+    """Return different sets of `size` of n places in random order: `wanted`, or all that there are."""
+    if comb(n, size) <= max(_FEW, 2 * wanted):
+        every = np.array(list(combinations(range(n), size)), dtype=np.int64).reshape(-1, size)
+        return every[rng.permutation(len(every))[:wanted]]
+    found: dict[tuple[int, ...], None] = {}
+    while len(found) < wanted:  # at most half of all sets are wanted, so that most draws are new
+        for places in np.sort(rng.integers(n, size=(wanted, size)), axis=1).tolist():
+            if len(set(places)) == size and len(found) < wanted:
+                found[tuple(places)] = None
+    return np.array(list(found), dtype=np.int64)
+
+
+def _gaps(X: npt.NDArray[Any], drawn: IntArray, truths: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return how strongly the distances speak for the right answer; for a pair, the distance itself."""
+    left, right = (0, 1) if drawn.shape[1] == 2 else ([0, 0, 1], [1, 2, 2])
+    rows = np.asarray(X[drawn.reshape(-1)], dtype=np.float64).reshape(*drawn.shape, X.shape[1])
+    distances = np.linalg.norm(rows[:, left] - rows[:, right], axis=-1)
+    if drawn.shape[1] == 2:
+        return np.asarray(np.where(np.array(truths) == "SAME", -distances, distances))
+    ordered = np.sort(distances, axis=1)
+    gaps = ordered[:, 0] - ordered[:, 1]  # of NEITHER: the less a pair stands out the better
+    for place, word in enumerate(("AB", "AC", "BC")):
+        here = np.array(truths) == word
+        others = np.delete(distances[here], place, axis=1)
+        gaps[here] = others.min(axis=1, initial=np.inf) - distances[here, place]
+    return np.asarray(gaps)
+
+
+def _difficult(gaps: npt.NDArray[np.float64], truths: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Mark the lower half of each kind of answer; where values are the same, the later ones are easy."""
+    kinds = np.array(["pick" if word in ("AB", "AC", "BC") else word for word in truths])
+    hard = np.zeros(len(gaps), dtype=bool)
+    for kind in np.unique(kinds):
+        here = np.flatnonzero(kinds == kind)
+        hard[here[np.argsort(gaps[here], kind="stable")[: (len(here) + 1) // 2]]] = True
+    return hard
+
+
+# ---------------------------------------------------------------------- pools that were marked by hand
+
+
+def marked_pool(
+    marked: Sequence[Marked], row_of: dict[str, int], classes: Sequence[Any], kind: QuestionKind
+) -> list[Asked]:
+    """Return the questions of a kind that were marked by hand."""
+    found: dict[frozenset[int], Asked] = {}
+    for ids, difficulty in ((one[: 2 if one.c is None else 3], one.difficulty) for one in marked):
+        if len(ids) != SIZES[kind]:
+            continue
+        rows = tuple(_row(str(item), row_of, classes) for item in ids)
+        if len(set(rows)) < len(rows):
+            raise StudyError(
+                f"the pool has a question that shows one item twice: {', '.join(map(str, ids))}."
+            )
+        if frozenset(rows) in found:
+            raise StudyError(f"the pool has the question about {', '.join(map(str, ids))} twice; drop one.")
+        truth = right_answer([classes[row] for row in rows])
+        found[frozenset(rows)] = Asked(kind, rows, truth, difficulty)
+    return list(found.values())
+
+
+def _row(item: str, row_of: dict[str, int], classes: Sequence[Any]) -> int:
+    if item not in row_of:
+        raise StudyError(f"the pool asks about {item!r}, which is not among the items of the project.")
+    if classes[row_of[item]] is None:
+        raise StudyError(
+            f"the pool asks about {item!r}, whose class is not known. Drop its questions, or add its class."
+        )
+    return row_of[item]
+
+
+def read_pool(path: str | os.PathLike[str]) -> tuple[Marked, ...]:
+    """Read questions that were marked by hand: a CSV with the columns a, b, c and difficulty.
+
+    The first three are item ids, c is empty for a pair, and difficulty is easy or difficult.
+    """
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = {"a", "b", "c", "difficulty"} - set(reader.fieldnames or ())
+            if missing:
+                raise FileFormatError(
+                    f"{os.fspath(path)}: a pool has the columns a, b, c and difficulty; it lacks "
+                    f"{', '.join(sorted(missing))}."
+                )
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FileFormatError(f"{os.fspath(path)} cannot be read as a pool of questions: {error}.") from error
+    problems = [f"line {line}: {wrong}" for line, row in rows if (wrong := _wrong(row))]
+    if problems or not rows:
+        told = "; ".join(problems[:_MOST_PROBLEMS]) or "it has no questions"
+        more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
+        raise FileFormatError(f"{os.fspath(path)}: {told}{more}.")
+    return tuple(Marked(row["a"], row["b"], row["c"] or None, _word(row)) for _, row in rows)
+
+
+def _wrong(row: dict[str, Any]) -> str | None:
+    if None in row or None in row.values():
+        return "it has not as many cells as the header"
+    if not row["a"] or not row["b"]:
+        return "a and b are needed"
+    if row["difficulty"].strip().lower() not in ("easy", "difficult"):
+        return f"difficulty is easy or difficult, not {row['difficulty']!r}"
+    return None
+
+
+def _word(row: dict[str, Any]) -> Difficulty:
+    return "easy" if row["difficulty"].strip().lower() == "easy" else "difficult"

@@ -1,0 +1,297 @@
+"""The report of a study: numbers as JSON, and sections of text, tables and pictures for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from likewise.exceptions import MissingDependencyError
+from likewise.studio.records import StoredEvent
+from likewise.studio.study.answers import participants
+from likewise.studio.study.curves import METHODS, StudyCurve, StudyCurves, study_curves
+from likewise.studio.study.figures import NAMES, draw_numbers, draw_scores, png_of
+from likewise.studio.study.options import StudyOptions
+from likewise.studio.study.plan import Study
+from likewise.studio.study.tables import Confusion, Spread, SurveyRow, Tables, Times, tables_of
+
+_SAID = {
+    "SAME": "same",
+    "DIFFERENT": "different",
+    "AB": "first and second",
+    "AC": "first and third",
+    "BC": "second and third",
+    "NEITHER": "neither",
+}
+
+
+@dataclass(frozen=True)
+class TablePiece:
+    """A table of a section: its title, the heads of its columns, and rows of text, their own heads first."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class FigurePiece:
+    """A picture of a section: its title, what it shows in words, and the bytes of a PNG file."""
+
+    title: str
+    alt: str
+    png: bytes
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report. All of it is plain text, to be escaped by whoever makes a page of it."""
+
+    title: str
+    paragraphs: tuple[str, ...]
+    tables: tuple[TablePiece, ...] = ()
+    figures: tuple[FigurePiece, ...] = ()
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """All that a study found; `curves` is None where they were not asked for or nobody finished."""
+
+    options: StudyOptions
+    n_classes: int
+    n_began: int
+    tables: Tables
+    curves: StudyCurves | None
+    comments: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON has it. It names nobody."""
+        options = {name: value for name, value in self.options.to_json().items() if name != "pool"}
+        return {
+            "options": {**options, "marked_by_hand": bool(self.options.pool)},
+            "n_classes": self.n_classes,
+            "n_began": self.n_began,
+            "tables": asdict(self.tables),
+            "curves": None if self.curves is None else asdict(self.curves),
+            "comments": list(self.comments),
+        }
+
+
+def study_report(
+    study: Study,
+    events: Iterable[StoredEvent],
+    *,
+    leave_out: Collection[int] = (),
+    curves: bool = True,
+    max_rows: int = 600,
+    progress: Callable[[int, int], None] | None = None,
+) -> StudyReport:
+    """Compute the tables of a study, and the curves, which take some seconds for each participant.
+
+    Parameters
+    ----------
+    study : Study
+        The plan.
+    events : iterable of StoredEvent
+        All of them, in order.
+    leave_out : collection of int
+        People who are no participants, such as the owner.
+    curves : bool, default=True
+        Whether to cluster by the answers, for Figures 3.9 and 3.10.
+    max_rows : int, default=600
+        The most rows that are clustered for each participant.
+    progress : callable, optional
+        Called with the number of clusterings done and to do.
+    """
+    people = participants(study, events, leave_out=leave_out)
+    found = None
+    if curves and any(person.finished for person in people):
+        found = study_curves(study, people, max_rows=max_rows, seed=study.options.seed, progress=progress)
+    comments = [person.survey.comments.strip() for person in people if person.survey is not None]
+    return StudyReport(
+        options=study.options,
+        n_classes=len(study.classes),
+        n_began=len(people),
+        tables=tables_of(people),
+        curves=found,
+        comments=tuple(filter(None, comments)),
+    )
+
+
+def study_sections(report: StudyReport) -> list[Section]:
+    """Return the report as sections. Without matplotlib its pictures are left out, and a sentence says so."""
+    if report.tables.n == 0:
+        told = "Nobody has begun yet."
+        if report.n_began:
+            told = f"{_count(report.n_began, 'participant')} began; nobody has answered all questions yet."
+        sections = [Section("Study", (_design(report.options), told))]
+        return sections + ([_survey_section(report)] if report.tables.n_surveys else [])
+    sections = [
+        Section("Study", (_design(report.options), _took_part(report.tables))),
+        _times_section(report.tables.times),
+        _confusions_section(report.tables),
+        _survey_section(report),
+    ]
+    if report.curves is not None:
+        sections.append(_curves_section(report.curves, report.options))
+    return sections
+
+
+def _design(options: StudyOptions) -> str:
+    by = "as marked by hand" if options.pool else "by the distances of the items"
+    return (
+        f"Everybody answers {_count(options.n_pairs, 'pair')} and {_count(options.n_triplets, 'triplet')}; "
+        "which kind comes first changes from one participant to the next. "
+        f"{options.difficult:.0%} of the questions are difficult, {by}. "
+        f"Practice, {_count(options.practice, 'question')} of each kind, does not count."
+    )
+
+
+def _took_part(tables: Tables) -> str:
+    told = f"{_count(tables.n, 'participant')} answered all questions."
+    if tables.n_left_out:
+        told += f" {tables.n_left_out} more began and did not finish; their answers are left out."
+    return told
+
+
+def _times_section(times: Times) -> Section:
+    return Section(
+        "Time",
+        ("Seconds for a question, mean ± standard deviation over participants (the thesis's Table 3.6).",),
+        (
+            TablePiece(
+                "Pairs",
+                ("", "any answer", "same", "different"),
+                (("seconds", *map(_spread, (times.pair, times.same, times.different))),),
+            ),
+            TablePiece(
+                "Triplets",
+                ("", "any answer", "two belong together", "neither"),
+                (("seconds", *map(_spread, (times.triplet, times.pick, times.neither))),),
+            ),
+        ),
+    )
+
+
+def _confusions_section(tables: Tables) -> Section:
+    return Section(
+        "Right and wrong answers",
+        (
+            "How often a participant gave each answer (columns) where another is right (rows), in the mean "
+            "(the thesis's Tables 3.8 and 3.9).",
+            _accuracy("pairs", tables.pairs),
+            _accuracy("triplets", tables.triplets),
+        ),
+        (_confusion("Pairs", tables.pairs), _confusion("Triplets", tables.triplets)),
+    )
+
+
+def _accuracy(name: str, confusion: Confusion) -> str:
+    parts = [
+        f"{share:.1%} of the {sort}"
+        for sort, share in (("easy", confusion.easy), ("difficult", confusion.difficult))
+        if share is not None
+    ]
+    return f"Of the {name} {_share(confusion.accuracy)} were answered rightly: {' and '.join(parts)} ones."
+
+
+def _confusion(title: str, confusion: Confusion) -> TablePiece:
+    names = [_SAID[word] for word in confusion.words]
+    rows = zip(names, confusion.table, strict=True)
+    return TablePiece(
+        f"{title} ({_share(confusion.accuracy)} right)",
+        ("right answer", *names),
+        tuple((name, *(f"{value:.2f}" for value in row)) for name, row in rows),
+    )
+
+
+def _survey_section(report: StudyReport) -> Section:
+    said = [f"“{comment}”" for comment in report.comments]
+    if report.tables.n_surveys == 0:
+        return Section("Questionnaire", ("Nobody has filled in the questionnaire yet.",))
+    return Section(
+        "Questionnaire",
+        (
+            f"What {_count(report.tables.n_surveys, 'participant')} said of the two tasks (Table 3.7).",
+            *(["Comments:", *said] if said else []),
+        ),
+        (
+            TablePiece(
+                "Which task came off better",
+                ("", "pairs", "triplets", "no difference"),
+                tuple(map(_survey_row, report.tables.survey)),
+            ),
+        ),
+    )
+
+
+def _survey_row(row: SurveyRow) -> tuple[str, ...]:
+    total = row.pair + row.triplet + row.none
+    return row.title, f"{row.pair}/{total}", f"{row.triplet}/{total}", f"{row.none}/{total}"
+
+
+def _curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
+    paragraphs = [
+        "Discriminative clustering by the answers of each participant, a fifth more at each step: for the "
+        "same number of items looked at, and for the same time (Figures 3.9 and 3.10).",
+    ]
+    if curves.n_people > 1:
+        paragraphs.append(f"Bars are 95% intervals of the mean over {curves.n_people} participants.")
+    if not options.same_items:
+        paragraphs.append(
+            f"{options.n_pairs} pairs show {2 * options.n_pairs} items and {options.n_triplets} triplets "
+            f"{3 * options.n_triplets}, so that “same number of items” holds in proportion only."
+        )
+    if curves.n_rows < curves.n_all_rows:
+        paragraphs.append(
+            f"For each participant {curves.n_rows:,} of the {curves.n_all_rows:,} items of known class were "
+            "clustered and scored: those that they were asked about, and others at random."
+        )
+    try:
+        figures: tuple[FigurePiece, ...] = (
+            FigurePiece("Clustering by the answers", _told_scores(curves), png_of(draw_scores(curves))),
+            FigurePiece("Answers used", _told_numbers(curves), png_of(draw_numbers(curves))),
+        )
+    except MissingDependencyError as error:
+        figures = ()
+        paragraphs.append(f"The pictures are missing: {error}")
+    return Section("Clustering", tuple(paragraphs), (_ends(curves),), figures)
+
+
+def _told_scores(curves: StudyCurves) -> str:
+    ends = ", ".join(f"{name} {curve.mean[-1]:.2f}" for name, curve in _all_items(curves))
+    return f"F-measure over shares of the answers. With all answers: {ends}; without any {curves.start:.2f}."
+
+
+def _told_numbers(curves: StudyCurves) -> str:
+    ends = ", ".join(
+        f"{name} {curve.n_used[-1]:.0f} of which {curve.n_correct[-1]:.0f} are right"
+        for name, curve in _all_items(curves)
+    )
+    return f"Numbers of answers used over growing shares. With all answers: {ends}."
+
+
+def _all_items(curves: StudyCurves) -> list[tuple[str, StudyCurve]]:
+    return [(NAMES[method], curves.get("items", method)) for method in METHODS]
+
+
+def _ends(curves: StudyCurves) -> TablePiece:
+    rows = [
+        (f"{NAMES[curve.method]}, same {curve.budget}", *(f"{mean:.3f}" for mean in curve.mean))
+        for curve in curves.curves
+    ]
+    return TablePiece("F-measure", ("", *(f"{part:.0%}" for part in curves.curves[0].parts)), tuple(rows))
+
+
+def _spread(spread: Spread) -> str:
+    if spread.mean is None:
+        return "–"
+    return f"{spread.mean:.2f}" if spread.std is None else f"{spread.mean:.2f} ± {spread.std:.2f}"
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.2%}"
+
+
+def _count(n: int, one: str) -> str:
+    return f"{n:,} {one}{'' if n == 1 else 's'}"

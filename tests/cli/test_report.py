@@ -1,0 +1,65 @@
+"""``likewise report``: a page, figures, or both."""
+
+import json
+
+import pytest
+
+from small_projects import Told, make, opened
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with a contradiction."""
+    project = make(tmp_path)
+    with opened(project) as store:
+        ann = Told(store)
+        ann.answer("a1", "a2", answer="SAME")
+        ann.answer("a2", "a3", answer="SAME")
+        ann.answer("a1", "a3", answer="DIFFERENT")
+        ann.name_group("a1", "wrens")
+    project.items.close()
+    return tmp_path
+
+
+def test_the_page_is_written(run, project):
+    result = run("report", "birds", "--html", "report.html")
+    page = (project / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "wrens" in page
+    assert result.stdout == ""
+    for part in ("Birds: 8 items in 2 groups", "1 contradiction\n", "wrote       report.html"):
+        assert part in result.stderr
+
+
+def test_figures_as_json(run, project):
+    said = json.loads(run("report", "birds.likewise", "--json").stdout)
+    assert (said["items"], said["answers"], said["contradictions"]) == (8, 3, 1)
+    assert {group["name"] for group in said["groups"]} == {"wrens", None}
+    assert said["people"][0] | {"seconds": None} == {
+        "name": "Ann",
+        "role": "annotator",
+        "answers": 3,
+        "unsure": 0,
+        "shared": 0,
+        "accuracy": None,
+        "reliability": None,
+        "seconds": None,
+    }
+    assert said["wrote"] == []
+
+
+def test_the_page_on_stdout(run, project):
+    assert run("report", "birds", "--html", "-").stdout.endswith("</html>\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "match"),
+    [
+        ([], 2, "give --html FILE"),
+        (["--html", "-", "--json"], 2, "both write to stdout"),
+        (["--html", "report.pdf"], 2, "does not say its format"),
+        (["--html", "nowhere/report.html"], 1, "there is no folder"),
+    ],
+)
+def test_what_cannot_be_done_is_said(run, project, words, code, match):
+    assert match in run("report", "birds", *words, code=code).stderr

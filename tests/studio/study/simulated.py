@@ -1,0 +1,80 @@
+"""Participants who are simulated: what they answer, how often they err, and how long they take."""
+
+import numpy as np
+
+from likewise.studio.records import StoredEvent
+from likewise.studio.study import ALLOWED, Study, StudyOptions
+
+BETTER = {
+    "performance": "pair",
+    "effort_per_query": "triplet",
+    "overall_effort": "triplet",
+    "frustration": "none",
+    "preference": "pair",
+    "comments": "",
+}
+
+
+def clouds(n=120, n_classes=3, seed=0):
+    """Return rows in clouds, their ids and classes."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, 4)) + 3 * np.eye(max(n_classes, 4))[y][:, :4]
+    return X, [f"item {i}" for i in range(n)], [f"class {label}" for label in y]
+
+
+def small_study(**options):
+    """Return a study about clouds."""
+    return Study(*clouds(), StudyOptions(**{"n_pairs": 30, "n_triplets": 20, **options}))
+
+
+class Record:
+    """A list of events, as a store would keep them."""
+
+    def __init__(self):
+        self.events = []
+
+    def add(self, kind, person, body, question=None, seconds=None):
+        seq = len(self.events) + 1
+        event = StoredEvent(seq, f"key {seq}", kind, person, "2026-01-01T00:00:00Z", body, question, seconds)
+        self.events.append(event)
+        return event
+
+    def answer(self, study, person, queued, answer, seconds=1.0, source="study"):
+        body = {
+            "kind": queued.kind,
+            "items": list(queued.items),
+            "answer": answer,
+            "source": source,
+        }
+        return self.add("answer", person, body, queued.id, seconds)
+
+
+def take_part(study, record, person, *, right=None, seconds=None, survey=BETTER, upto=None):
+    """Let somebody take part from where they are; `right` and `seconds` are asked about each question."""
+    steps = 0
+    while upto is None or steps < upto:
+        stage = study.stage(person, record.events)
+        if stage.name in ("intro", "break"):
+            record.add("stage", person, {"to": study.following(person, record.events)})
+        elif stage.name in ("practice", "task"):
+            queued = study.questions(person, record.events, 1)[0]
+            planned = study.find(person, queued.id)
+            wrong = [word for word in ALLOWED[queued.kind] if word != planned.asked.truth]
+            is_right = right is None or right(planned)
+            said = planned.asked.truth if is_right else wrong[steps % len(wrong)]
+            study.check_answer(person, record.events, queued.id, said)
+            record.answer(
+                study,
+                person,
+                queued,
+                said,
+                1.0 if seconds is None else seconds(planned, said),
+                "practice" if stage.name == "practice" else "study",
+            )
+        elif stage.name == "survey" and survey is not None:
+            record.add("survey", person, survey)
+        else:
+            break
+        steps += 1
+    return record

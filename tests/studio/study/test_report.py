@@ -1,0 +1,92 @@
+"""The report of a study: JSON that names nobody, and sections of plain text, tables and pictures."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from likewise.studio.study.curves import BUDGETS, METHODS, PARTS, StudyCurve, StudyCurves
+from likewise.studio.study.report import study_report, study_sections
+from studio.study.simulated import BETTER, Record, small_study, take_part
+
+CURVES = StudyCurves(
+    curves=tuple(
+        StudyCurve(budget, method, PARTS, (0.5,) * 5, (0.4,) * 5, (0.6,) * 5, (3.0,) * 5, (2.0,) * 5)
+        for budget in BUDGETS
+        for method in METHODS
+    ),
+    start=0.3,
+    n_people=2,
+    n_rows=60,
+    n_all_rows=120,
+)
+
+
+@pytest.fixture(scope="module")
+def report():
+    study = small_study(n_pairs=9, n_triplets=6, practice=1)
+    record = Record()
+    for person in (2, 3):
+        said = {**BETTER, "comments": f"<b>{person}</b> is easier"}
+        take_part(study, record, person, survey=said, right=lambda planned: not planned.id.endswith("-1"))
+    take_part(study, record, 4, upto=12)
+    take_part(study, record, 5, upto=2)  # only practice: not a participant yet
+    report = study_report(study, record.events, curves=False)
+    return replace(report, curves=CURVES)
+
+
+def test_the_numbers_as_json(report):
+    shown = json.loads(json.dumps(report.to_json()))
+    assert shown["tables"]["n"] == 2
+    assert (shown["n_began"], shown["tables"]["n_left_out"]) == (3, 1)
+    assert shown["options"]["n_pairs"] == 9
+    assert shown["comments"] == ["<b>2</b> is easier", "<b>3</b> is easier"]
+    assert "person" not in json.dumps(shown["curves"])
+
+
+def test_the_sections_of_a_report(report):
+    pytest.importorskip("matplotlib")
+    sections = study_sections(report)
+    assert [one.title for one in sections] == [
+        "Study",
+        "Time",
+        "Right and wrong answers",
+        "Questionnaire",
+        "Clustering",
+    ]
+    assert sections[0].paragraphs[1] == (
+        "2 participants answered all questions. 1 more began and did not finish; their answers are left out."
+    )
+    pairs, triplets = sections[1].tables
+    assert pairs.rows == (("seconds", "1.00 ± 0.00", "1.00 ± 0.00", "1.00 ± 0.00"),)
+    assert triplets.head == ("", "any answer", "two belong together", "neither")
+    confusion = sections[2].tables[0]
+    assert confusion.head == ("right answer", "different", "same")
+    assert confusion.title == "Pairs (88.89% right)"  # one of nine is wrong
+    assert sections[3].tables[0].rows[1] == ("Less effort per question", "2/2", "0/2", "0/2")
+    for section in sections:
+        for table in section.tables:
+            assert all(len(row) == len(table.head) for row in table.rows)
+    assert all(figure.png.startswith(b"\x89PNG") and figure.alt for figure in sections[-1].figures)
+    assert len(sections[-1].figures) == 2
+
+
+def test_a_study_that_nobody_began():
+    (section,) = study_sections(study_report(small_study(), []))
+    assert section.paragraphs[1] == "Nobody has begun yet."
+
+
+def test_a_study_that_nobody_finished():
+    study = small_study()
+    report = study_report(study, take_part(study, Record(), 2, upto=20).events)
+    assert report.curves is None
+    (section,) = study_sections(report)
+    assert section.paragraphs[1] == "1 participant began; nobody has answered all questions yet."
+
+
+def test_tables_alone_take_no_clustering():
+    study = small_study(n_pairs=3, n_triplets=3)
+    record = take_part(study, Record(), 2)
+    report = study_report(study, record.events, curves=False)
+    assert [one.title for one in study_sections(report)][-1] == "Questionnaire"
+    assert report.to_json()["curves"] is None
