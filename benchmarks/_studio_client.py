@@ -113,7 +113,9 @@ async def invited(owner, n):
     """Let `n` people in."""
     people = []
     for number in range(n):
-        status, content = await owner.call("POST", "/api/people", {"name": f"person {number} {uuid.uuid4().hex[:6]}"})
+        status, content = await owner.call(
+            "POST", "/api/people", {"name": f"person {number} {uuid.uuid4().hex[:6]}"}
+        )
         if status != 200:
             raise RuntimeError(content)
         person = Person(owner.served, content["person"]["name"])

@@ -1,10 +1,10 @@
 """The studio under load, killed, with many rows, and in a real browser.
 
 `python benchmarks/studio.py` (`--only load`, `kills`, `rows` or `points` for a part; `--quick` for less of
-each). Everything runs on loopback, bounded in count and time. The floors of issue and page: answers
-acknowledged within 100 ms (99 of 100) and the next question painted within 150 ms of the key (95 of 100) while
-20 people answer and the model refits; nothing that was acknowledged lost in ten kills; the first question
-within 10 s and the map within 2 s at 10^5 rows; 10^6 points recoloured within 100 ms.
+each). Everything runs on loopback, bounded in count and time. What is wanted: answers acknowledged within 100
+ms (99 of 100) and the next question painted within 150 ms of the key (95 of 100) while 20 people answer and
+the model refits; nothing that was acknowledged lost in ten kills; the first question within 10 s and the map
+within 2 s at 10^5 rows; 10^6 points recoloured within 100 ms.
 """
 
 import argparse
@@ -13,15 +13,21 @@ import json
 import platform
 import random
 import tempfile
+import threading
 import time
 import uuid
 from pathlib import Path
 
 import numpy as np
-from _studio_client import Person, Served, invited
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import make_blobs
+
+from _studio_client import Person, Served, invited
+from likewise.studio.project import Project
+from likewise.studio.records import Described, Group, Item, Layout, Picture, Settings
+from likewise.studio.server import StudioServer
+from likewise.studio.store import open_store
 
 HERE = Path(__file__).parent
 console = Console()
@@ -154,9 +160,6 @@ def browser_keys(link, length):
 
 async def kills(times, n_people, length):
     """Kill the server under load again and again; count what was acknowledged and is not there."""
-    from likewise.studio.project import Project
-    from likewise.studio.store import open_store
-
     lost = repeated = acknowledged = 0
     with tempfile.TemporaryDirectory() as folder:
         table, numbers, y = rows_file(Path(folder), 1000)
@@ -227,21 +230,98 @@ def browser_map(url, link):
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(link)
         page.locator("section.question").wait_for(timeout=20_000)
-        began = time.monotonic()
         page.goto(f"{url}/#/map")
-        paints = []
-        while not paints and time.monotonic() < began + 30:
-            paints = page.evaluate(
-                "() => performance.getEntriesByName('map-first-paint').map((e) => e.duration)"
-            )
-            page.wait_for_timeout(20)
+        paints = entries(page, "map-first-paint", 1)
         browser.close()
-    return {"map_first_paint_s": round(paints[0] / 1000, 2) if paints else None}
+    return {"map_first_paint_s": round(paints[0] / 1000, 2)}
 
 
-def points():
-    """Return how long 10^6 points take to be painted first and in other colours, in Chromium."""
-    raise NotImplementedError
+class Painter:
+    """In place of the worker: groups and a map of so many points at once, without a fit."""
+
+    def __init__(self, n, hear):
+        self.n, self.hear, self.seq = n, hear, 0
+
+    def start(self):
+        xy = np.random.default_rng(0).normal(0.5, 0.15, (self.n, 2)).astype(np.float32).clip(0, 1)
+        self.hear(Layout(xy, "drawn", True))
+        self.paint()
+
+    def paint(self):
+        """Give every point a new group."""
+        self.seq += 1
+        labels = np.random.default_rng(self.seq).integers(0, 20, self.n).astype(np.int32)
+        groups = tuple(Group(k, int((labels == k).sum()), (k,), (k,)) for k in range(20))
+        nothing = np.zeros((0, 3), dtype=np.int32)
+        doubt = np.zeros(self.n, dtype=np.float32)
+        self.hear(Picture(self.seq, labels, doubt, groups, (), nothing, 0.0))
+
+    def tell(self, message):
+        pass
+
+    def stop(self):
+        pass
+
+
+def points(n):
+    """Return how long so many points take to be painted first, and in other colours, in Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "points.csv"
+        source.write_text("id")
+        items = (Item(i, f"p{i}", "row", f"point {i}") for i in range(n))
+        project = Project.create(
+            Path(folder) / "points.likewise",
+            X=np.zeros((n, 1), dtype=np.float32),
+            items=items,
+            settings=Settings("points", n_clusters=20),
+            described=Described("row", n),
+            source=source,
+        )
+        server, made, links = StudioServer(project), [], []
+        ready = threading.Event()
+
+        def teller(hear):
+            made.append(Painter(n, hear))
+            return made[0]
+
+        def say(studio, link):
+            links.append(link)
+            ready.set()
+
+        thread = threading.Thread(target=lambda: server.serve(ready=say, teller=teller), daemon=True)
+        thread.start()
+        ready.wait(60)
+        with sync_playwright() as play:
+            browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            page = browser.new_page(viewport={"width": 1280, "height": 800})
+            page.goto(links[0])
+            page.locator("section.question").wait_for(timeout=20_000)
+            page.goto(f"{server.url}/#/map")
+            first = entries(page, "map-first-paint", 1)
+            for k in range(1, 8):
+                made[0].paint()
+                recolours = entries(page, "map-recolour", k)
+            browser.close()
+        server.stop()
+        thread.join(20)
+    return {
+        "points": n,
+        "first_paint_ms": round(first[0]),
+        "recolour_ms": {"median": round(float(np.median(recolours)), 1), "most": round(max(recolours), 1)},
+    }
+
+
+def entries(page, name, wanted, seconds=30):
+    """Wait until the page has measured something so often, and return the milliseconds."""
+    end, found = time.monotonic() + seconds, []
+    while len(found) < wanted and time.monotonic() < end:
+        found = page.evaluate(f"() => performance.getEntriesByName('{name}').map((e) => e.duration)")
+        page.wait_for_timeout(20)
+    if len(found) < wanted:
+        raise RuntimeError(f"{name} was measured {len(found)} times, not {wanted}")
+    return found
 
 
 def printed(name, found):
@@ -263,7 +343,7 @@ def main():
         "load": lambda: asyncio.run(load(19, 10 if quick else 40, 1.0, True)),
         "kills": lambda: asyncio.run(kills(2 if quick else 10, 20, 2.0)),
         "rows": lambda: asyncio.run(many_rows(20_000 if quick else 100_000, 16)),
-        "points": points,
+        "points": lambda: points(100_000 if quick else 1_000_000),
     }
     results = {"machine": platform.platform(), "python": platform.python_version()}
     for name, part in parts.items():

@@ -11,6 +11,7 @@ from likewise.active._stopping import Outlook
 from likewise.active.strategies import (
     QUIRE,
     ActiveSpectral,
+    Alternating,
     FarthestFirst,
     FillTray,
     InformationGain,
@@ -21,11 +22,13 @@ from likewise.active.strategies import (
     ProbabilisticKNN,
     RandomPairs,
     UncertainRegions,
+    WithThird,
 )
 
 __all__ = [
     "QUIRE",
     "ActiveSpectral",
+    "Alternating",
     "Answer",
     "Comparison",
     "Contradiction",
@@ -54,6 +57,7 @@ __all__ = [
     "Strategy",
     "Trace",
     "UncertainRegions",
+    "WithThird",
     "compare",
     "simulate",
 ]

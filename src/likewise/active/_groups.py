@@ -16,6 +16,7 @@ from likewise.supervision._edges import Edges
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+_STARTS = 32
 
 
 def clique(edges: Edges, ordered: IntArray) -> IntArray:
@@ -110,7 +111,13 @@ def implied_links(closure: Closure, n_clusters: int | None) -> Supervision:
     edges = Edges(closure)
     if np.count_nonzero(edges.counts >= n_clusters - 1) < n_clusters:
         return nothing  # no need to look for as many that are all apart
-    first = clique(edges, large_first(edges, np.flatnonzero(edges.counts)))
+    ordered = large_first(edges, np.flatnonzero(edges.counts))
+    first = clique(edges, ordered)
+    for start in ordered[1:_STARTS]:
+        if len(first) >= n_clusters:
+            break
+        # The greedy walk went astray: it began with, or passed, one that is not among them.
+        first = clique(edges, np.concatenate([[start], ordered[ordered != start]]))
     if len(first) != n_clusters:
         return nothing
     place = grown(edges, first, n_clusters).place

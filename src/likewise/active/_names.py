@@ -15,6 +15,8 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "regions": strategies.UncertainRegions,
     "tray": strategies.FillTray,
     "random": strategies.RandomPairs,
+    "triplets": strategies.WithThird,
+    "both": strategies.Alternating,
     "farthest-first": strategies.FarthestFirst,
     "min-max": strategies.MinMax,
     "npu": strategies.NormalizedPointUncertainty,

@@ -15,12 +15,14 @@ from sklearn.utils import check_array
 from likewise.active._groups import implied_links
 from likewise.active._questions import Question
 from likewise.supervision import Closure, Supervision
+from likewise.supervision._triplets import TRIPLET_ANSWERS
 
 IntArray = npt.NDArray[np.int64]
 Known = Literal["must", "cannot", "unknown"]
 
 # Bags stay out: what disjoint label sets imply may be a million pairs, and no strategy asks of bags.
 _LINKED_KINDS = ("links", "triplets", "labels")
+_NEITHER = TRIPLET_ANSWERS.index("NEITHER")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +179,8 @@ class Knowledge:
     supervision : Supervision
         What was said, contradictions and all.
     hints : Supervision
-        The same, and the must-links that follow from it and the number of clusters.
+        The same, and the links that follow from it by the number of clusters, and from NEITHER of three rows
+        by what is known of two of them.
     said : Closure
         What follows from what was said alone; the must-links win over contradictions.
     closure : Closure
@@ -195,12 +198,33 @@ class Knowledge:
         plain = supervision.kinds <= {"links"}
         links = supervision if plain else supervision.only(*_LINKED_KINDS).to_links()
         said = links.closure(on_conflict="drop")
-        implied = implied_links(said, n_clusters)
-        if not implied:
-            return cls(supervision, supervision, said, said)
-        hints = supervision | implied
-        closure = (hints if plain else links | implied).closure(on_conflict="drop")
+        hints, closure = supervision, said
+        neither = supervision.triplets[supervision.answers == _NEITHER]
+        implied = implied_links(closure, n_clusters) | _of_neither(closure, neither)
+        while implied:
+            hints, links = hints | implied, links | implied
+            closure = links.closure(on_conflict="drop")
+            implied = _of_neither(closure, neither)  # what follows may settle the next
         return cls(supervision, hints, said, closure)
+
+
+def _of_neither(closure: Closure, triplets: IntArray) -> Supervision:
+    """Return the links that follow from NEITHER once two of the three rows are known to be together or apart.
+
+    It is said of three that all belong together and of three that are all apart, so that the rest follows. Of
+    three that are known to be neither the one nor the other it says nothing.
+    """
+    nothing = Supervision.none(len(closure.component))
+    if not len(triplets):
+        return nothing
+    ends = triplets[:, [[0, 1], [0, 2], [1, 2]]].reshape(-1, 2)
+    state = State(X=np.empty((nothing.n_samples, 0)), supervision=nothing, closure=closure)
+    known = state.relations(*ends.T).reshape(-1, 3)
+    open_ones = (known == 0).ravel()
+    together, apart = (known == 1).any(axis=1), (known == -1).any(axis=1)
+    must = ends[open_ones & np.repeat(together & ~apart, 3)]
+    cannot = ends[open_ones & np.repeat(apart & ~together, 3)]
+    return Supervision.from_links(nothing.n_samples, must=must, cannot=cannot)
 
 
 def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:

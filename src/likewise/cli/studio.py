@@ -138,9 +138,11 @@ def _say(link: str, url: str, project: Project, asked: dict[str, Any]) -> None:
         click.echo(link)
     sys.stdout.flush()
     if asked["open_browser"]:
+        import threading
         import webbrowser
 
-        webbrowser.open(link)
+        # Beside all else: some browsers do not return before they are closed.
+        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
 
 
 # ---------------------------------------------------------------------- the project

@@ -47,11 +47,11 @@ class NewEvent:
     seconds : float or None
         How long it took.
     body : mapping
-        The rest, as JSON. It speaks of item ids, never of row numbers. Of an answer or a skip: ``kind`` ("pair"
-        or "triplet"), ``items`` (list of ids), ``answer`` (a word, not for a skip), ``source``, and ``score`` and
-        ``why`` if there are any; of an undo: ``of`` (the seq of the event); of a name: ``item`` (an id, by which
-        the group is found again after a refit) and ``name``; of a survey: the questionnaire's answers; of a
-        stage: ``to``, the stage of a study that was entered.
+        The rest, as JSON. It speaks of item ids, never of row numbers. Of an answer or a skip: ``kind``
+        ("pair" or "triplet"), ``items`` (list of ids), ``answer`` (a word, not for a skip), ``source``, and
+        ``score`` and ``why`` if there are any; of an undo: ``of`` (the seq of the event); of a name: ``item``
+        (an id, by which the group is found again after a refit) and ``name``; of a survey: the
+        questionnaire's answers; of a stage: ``to``, the stage of a study that was entered.
     """
 
     key: str

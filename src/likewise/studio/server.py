@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import uvicorn
@@ -26,6 +29,10 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, closing: Callable[[], None]) -> None:
         super().__init__(config)
         self._tell = closing
+
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        """Leave signals to the studio: uvicorn would raise them again before the project is let go."""
+        return nullcontext()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End."""
@@ -89,6 +96,7 @@ class StudioServer:
         shown = f"[{shown}]" if ":" in shown else shown
         self.url = self._public or f"http://{shown}:{self._port}{self._base}"
         self._server: _Server | None = None
+        self._asked_to_end = False
 
     def link(self, token: str) -> str:
         """Make a login link of a token."""
@@ -97,7 +105,11 @@ class StudioServer:
     def serve(self, ready: Callable[[Studio, str], Any] | None = None, **options: Any) -> None:
         """Serve until it is told to stop; `ready` is called with the studio and a login link of its owner."""
         try:
-            with self.project.lock(self.url), Studio(self.project, **options) as studio:
+            with (
+                self._signals(),
+                self.project.lock(self.url),
+                Studio(self.project, **options) as studio,
+            ):
                 hosts = hosts_for(self._host, self._port, self._public)
                 app = create_app(
                     studio,
@@ -118,6 +130,7 @@ class StudioServer:
                     h11_max_incomplete_event_size=32 * 1024,
                 )
                 self._server = _Server(config, lambda: app.app.state.closing.set())
+                self._server.should_exit = self._asked_to_end  # while it was starting
                 if ready is not None:
                     owner = studio.people.owner()
                     ready(studio, self.link(studio.people.link_token(owner.id)))
@@ -127,8 +140,28 @@ class StudioServer:
 
     def stop(self) -> None:
         """Ask it to end; from another thread or a signal."""
+        self._asked_to_end = True
         if self._server is not None:
             self._server.should_exit = True
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """End by SIGINT and SIGTERM in good order; a second Ctrl-C does not wait for open requests."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def end(number: int, _: Any) -> None:
+            if self._asked_to_end and number == signal.SIGINT and self._server is not None:
+                self._server.force_exit = True
+            self.stop()
+
+        before = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
 
 def login_link(project: Project, url: str) -> str:

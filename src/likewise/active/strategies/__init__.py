@@ -16,6 +16,7 @@ from likewise.active.strategies._random import RandomPairs
 from likewise.active.strategies._regions import UncertainRegions
 from likewise.active.strategies._spectral import ActiveSpectral
 from likewise.active.strategies._tray import FillTray
+from likewise.active.strategies._triplets import Alternating, WithThird
 
 if TYPE_CHECKING:
     from likewise.active._state import Strategy
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "QUIRE",
     "ActiveSpectral",
+    "Alternating",
     "FarthestFirst",
     "FillTray",
     "InformationGain",
@@ -33,6 +35,7 @@ __all__ = [
     "ProbabilisticKNN",
     "RandomPairs",
     "UncertainRegions",
+    "WithThird",
 ]
 
 

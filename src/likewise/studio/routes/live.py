@@ -75,9 +75,11 @@ async def _next(
 ) -> tuple[str | None, dict[str, Any]]:
     """Wait for news, for the end, or for so long that a sign of life is due."""
     waits = {asyncio.ensure_future(news.get()), asyncio.ensure_future(closing.wait())}
-    done, rest = await asyncio.wait(waits, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED)
-    for wait in rest:
-        wait.cancel()
+    try:
+        done, _ = await asyncio.wait(waits, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()  # one that is done stays as it is
     for wait in done:
         if isinstance(found := wait.result(), tuple):
             return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable
@@ -141,6 +142,7 @@ class Studio:
         return {
             "person": who_view(person),
             "project": {
+                "id": hashlib.sha256(b"id" + project.secret()).hexdigest()[:16],
                 "title": settings.title,
                 "kind": project.described.kind,
                 "n_items": project.described.n_items,

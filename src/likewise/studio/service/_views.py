@@ -234,8 +234,9 @@ class WhoView(TypedDict):
 
 
 class ProjectView(TypedDict):
-    """What it is about."""
+    """What it is about; the id tells projects of one title apart."""
 
+    id: str
     title: str
     kind: Literal["image", "sound", "text", "row"]
     n_items: int

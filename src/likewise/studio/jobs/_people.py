@@ -1,0 +1,140 @@
+"""Several people: one answer to each question out of all that was said to it, and how far they agree."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from likewise.active import Answer, Reply
+from likewise.active._questions import Key
+from likewise.oracles import Annotators
+from likewise.studio.jobs._ledger import Counted, Voice
+from likewise.studio.records import Conflict, PersonStanding, Standing
+
+# A verdict on what people disagree about counts from this weight on: a pair with a chance of 3 in 4.
+_LEAST_WEIGHT = 0.5
+# Somebody below this reliability (for pairs: right 5 times in 8) is not believed without somebody else.
+_TRUSTED = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """One reply to each question.
+
+    Attributes
+    ----------
+    replies : tuple of Reply
+        In the order in which the questions were first answered.
+    events : tuple of tuple of int
+        The seqs of the answers behind each.
+    disputes : tuple of Conflict
+        What people disagree about and no verdict decides; of a triplet there is no chain.
+    """
+
+    replies: tuple[Reply, ...]
+    events: tuple[tuple[int, ...], ...]
+    disputes: tuple[Conflict, ...] = ()
+
+
+def settle(voices: Sequence[Voice]) -> Settled:
+    """Return one reply to each question.
+
+    Links are certain to the default model, which knows no weights. So a weight decides whether an answer
+    counts at all: what one person said, or several alike, stands as it was said, unless all of them proved
+    unreliable on questions that others answered too; what people disagree about becomes the most probable
+    answer if it weighs enough, and UNSURE otherwise. UNSURE of one person takes nothing from the others.
+    """
+    by_key: dict[Key, list[Voice]] = {}
+    for voice in voices:
+        by_key.setdefault(voice.reply.question.key, []).append(voice)
+    judged = _judged(voices) if any(len(said) > 1 for said in by_key.values()) else None
+    replies, events, disputes = [], [], []
+    for said in by_key.values():
+        reply = _agreed(said, judged)
+        replies.append(reply)
+        events.append(tuple(voice.seq for voice in said))
+        if reply.answer is Answer.UNSURE and _differ(said):
+            rows = reply.question.rows
+            about = tuple(voice.seq for voice in said if _is_sure(voice))
+            disputes.append(Conflict(rows, rows if len(rows) == 2 else (), about))
+    return Settled(tuple(replies), tuple(events), tuple(disputes))
+
+
+def _judged(voices: Sequence[Voice]) -> Annotators:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of people who share no question: they are believed here
+        return Annotators(voice.reply for voice in voices)
+
+
+def _is_sure(voice: Voice) -> bool:
+    return voice.reply.answer is not Answer.UNSURE
+
+
+def _differ(said: Sequence[Voice]) -> bool:
+    first = said[0].reply.question
+    return len({voice.reply.to(first) for voice in said if _is_sure(voice)}) > 1
+
+
+def _agreed(said: Sequence[Voice], judged: Annotators | None) -> Reply:
+    first = said[0].reply
+    sure = [voice for voice in said if _is_sure(voice)]
+    if not sure:
+        return first
+    if judged is None:
+        return sure[0].reply
+    if not _differ(said):
+        return sure[0].reply if _any_trusted(sure, judged) else _unsure(first)
+    chances = judged.posterior(first.question)
+    answer = max(chances, key=lambda word: chances[word])
+    n = len(chances)
+    weight = (n * chances[answer] - 1) / (n - 1)  # as Verdict.weight
+    if weight < _LEAST_WEIGHT:
+        return _unsure(first)
+    return Reply(first.question, answer, None, first.time, first.seconds)
+
+
+def _unsure(reply: Reply) -> Reply:
+    return Reply(reply.question, Answer.UNSURE, None, reply.time, reply.seconds)
+
+
+def _any_trusted(voices: Sequence[Voice], judged: Annotators) -> bool:
+    trusted = {
+        one.name for one in judged.annotators if not one.n_shared or (one.reliability or 0.0) >= _TRUSTED
+    }
+    return any(str(voice.person) in trusted for voice in voices)
+
+
+def standing_of(counted: Counted) -> Standing:
+    """Return how far people agree, and what is thought of each.
+
+    Agreement on pairs and triplets is taken together by the number of questions; alpha is that of the kind
+    that was asked more often. Of somebody who shares no question nothing is known.
+    """
+    if not counted.voices:
+        return Standing(0, None, None)
+    judged = _judged(counted.voices)
+    found = sorted((judged.agreement(kind) for kind in ("pair", "triplet")), key=lambda one: -one.n_questions)
+    shared = [one for one in found if one.observed is not None]
+    n_shared = sum(one.n_questions for one in shared)
+    observed = sum(one.n_questions * (one.observed or 0.0) for one in shared) / n_shared if n_shared else None
+    named = {one.name: one for one in judged.annotators}
+    people = []
+    for person in counted.people:
+        mine = [voice for voice in counted.voices if voice.person == person]
+        seconds = [voice.reply.seconds for voice in mine if voice.reply.seconds is not None]
+        one = named[str(person)]
+        known = one.n_shared > 0
+        people.append(
+            PersonStanding(
+                person=person,
+                n_answers=len(mine),
+                n_shared=one.n_shared,
+                n_unsure=one.n_unsure,
+                accuracy=one.accuracy if known else None,
+                reliability=one.reliability if known else None,
+                seconds=float(median(seconds)) if seconds else None,
+            )
+        )
+    return Standing(n_shared, observed, shared[0].alpha if shared else None, tuple(people))

@@ -1,0 +1,216 @@
+"""The process that thinks: takes what is told, works out what is asked and shown, and sends it back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likewise.studio.records import FromWorker, Settings, Tell, Trouble
+
+if TYPE_CHECKING:  # the server imports this file too, and is to be up before scikit-learn is read
+    from likewise.studio.jobs.brain import Brain
+
+_NICE, _NICEST = 10, 19
+_DERIVED = ("picture", "standing", "progress")
+STOP = None  # what the server sends when it ends
+
+
+def load(folder: Path, settings: Settings) -> Brain:
+    """Open a project and make the brain that thinks about it."""
+    from likewise.studio.jobs.brain import Brain
+    from likewise.studio.project import Project
+
+    project = Project.open(folder)
+    return Brain(project.features(), project.items.ids(), settings)
+
+
+def run(connection: Connection, make: Callable[[], Brain]) -> None:
+    """Do the work of the process until the server says stop, or is gone."""
+    with contextlib.suppress(ValueError):
+        # These are for the server, which then says stop; Ctrl-C and many a supervisor send them to all.
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+    from threadpoolctl import threadpool_limits
+
+    inbox: queue.SimpleQueue[Tell] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
+    with threadpool_limits(limits=1):
+        Loop(inbox, connection.send, make, _give_way).run()
+
+
+def _give_way() -> None:
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+
+
+def _receive(connection: Connection, inbox: queue.SimpleQueue[Tell]) -> None:
+    """Hand over what the server says. At its end this process ends at once: it has nothing to lose."""
+    while True:
+        try:
+            message = connection.recv()
+        except (EOFError, OSError):
+            message = STOP
+        if message is STOP:
+            os._exit(0)
+        inbox.put(message)
+
+
+class Loop:
+    """Does what is due, one step at a time: questions before every other step, the better map beside all.
+
+    Parameters
+    ----------
+    inbox : queue of Tell
+        What the server says.
+    send : callable
+        Takes a message to the server.
+    make : callable
+        Returns the brain.
+    give_way : callable, optional
+        Called once the first questions are sent, for which somebody may be waiting.
+    """
+
+    def __init__(
+        self,
+        inbox: queue.SimpleQueue[Tell],
+        send: Callable[[Any], None],
+        make: Callable[[], Brain],
+        give_way: Callable[[], None] | None = None,
+    ) -> None:
+        self._inbox, self._send_now, self._make, self._give_way = inbox, send, make, give_way
+        self._lock = threading.Lock()
+        self._due: list[str] = []  # the one that waited longest is first
+        self._last: Tell | None = None
+        self._told_of: dict[str, str] = {}
+        self._maps_nearness = False  # whether the better map was begun
+        self.brain: Brain | None = None
+
+    def run(self) -> None:
+        """Go on until the process ends."""
+        self._attempt("load", self._load)
+        while True:
+            self.turn()
+
+    def turn(self) -> None:
+        """Take what came in, waiting if nothing is due; then do a questions step if due, and one other."""
+        self._take()
+        if self.brain is None:
+            return
+        if "questions" in self._due:
+            self._do("questions")
+            self._take()
+        other = next((step for step in self._due if step != "questions"), None)
+        if other is not None:
+            self._do(other)
+
+    def _send(self, message: FromWorker) -> None:
+        with self._lock:
+            self._send_now(message)
+
+    def _load(self) -> None:
+        self.brain = self._make()
+
+    def _take(self) -> None:
+        wait = not self._due
+        while wait or not self._inbox.empty():
+            wait = False
+            message = self._inbox.get()
+            if self.brain is None:
+                continue
+            changed = self.brain.tell(message.events)
+            first = self._last is None
+            if first:
+                self._mark("map")
+            # More than enough may be there already; the server says so by wanting none.
+            if message.wanted > 0:
+                self._mark("questions")
+            self._last = message
+            if changed or first:
+                for step in _DERIVED:
+                    self._mark(step)
+            for seq, sentence in self.brain.ignored.items():
+                self._trouble(f"event {seq}", sentence)
+
+    def _mark(self, step: str) -> None:
+        if step not in self._due:
+            self._due.append(step)
+
+    def _do(self, step: str) -> None:
+        self._due.remove(step)
+        self._attempt(step, getattr(self, f"_{step}"))
+
+    def _attempt(self, step: str, work: Callable[[], None]) -> None:
+        """Do a piece of work; what goes wrong is told once, until it goes well again."""
+        try:
+            work()
+        except (BrokenPipeError, ConnectionError):
+            os._exit(0)  # the server is gone
+        except Exception as error:
+            said = str(error).strip() or type(error).__name__
+            what = "The project could not be opened" if step == "load" else f"The {step} could not be made"
+            self._trouble(step, f"{what}: {said}")
+        else:
+            self._told_of.pop(step, None)
+
+    def _trouble(self, about: str, text: str) -> None:
+        if self._told_of.get(about) != text:
+            self._told_of[about] = text
+            self._send(Trouble(text))
+
+    # ------------------------------------------------------------------ steps
+
+    def _questions(self) -> None:
+        assert self.brain is not None
+        assert self._last is not None
+        self._send(self.brain.questions(self._last.wanted, self._last.pending))
+        if self._give_way is not None:
+            self._give_way()
+            self._give_way = None
+
+    def _picture(self) -> None:
+        assert self.brain is not None
+        assert self._last is not None
+        was_rough = self.brain.rough
+        self._send(self.brain.picture())
+        if self.brain.rough:
+            self._mark("picture")
+            return
+        if was_rough and self._last.wanted > 0:
+            self._mark("questions")  # better ones
+        if not self._maps_nearness:
+            self._maps_nearness = True
+            threading.Thread(target=self._lay_out, args=(self.brain,), daemon=True).start()
+
+    def _standing(self) -> None:
+        assert self.brain is not None
+        self._send(self.brain.standing())
+
+    def _progress(self) -> None:
+        assert self.brain is not None
+        self._send(self.brain.progress())
+        if self.brain.lags:
+            self._mark("progress")
+
+    def _map(self) -> None:
+        from likewise.studio.jobs.layout import plain_layout
+
+        assert self.brain is not None
+        self._send(plain_layout(self.brain.X, seed=self.brain.settings.seed))
+
+    def _lay_out(self, brain: Brain) -> None:
+        """Make the better map beside all else, since it takes long and nothing waits for it."""
+        from likewise.studio.jobs.layout import near_layout
+
+        if sys.platform == "linux":  # where a thread has a priority of its own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICEST)
+        draw = partial(near_layout, brain.X, seed=brain.settings.seed)
+        self._attempt("better map", lambda: self._send(draw()))

@@ -1,0 +1,94 @@
+"""How far the interview has come: the outlook of the interview, or a cheap one where fits are dear."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy.typing as npt
+
+from likewise.active import Reply
+from likewise.active._stopping import _changed as changed_between
+from likewise.studio.jobs._view import HeldInterview
+
+_STEP, _LAST = 5, 10
+_AT_ONCE = 4  # so many fits at most before the curve is shown as far as it goes
+_SETTLED = 0.01
+Point = tuple[int, float]
+
+
+class Curve:
+    """The share of labels that changed over the last ten answers, after every five of them.
+
+    It is derived from the answers as they stand now, a few points at a time. If an answer is undone or
+    changed, the points before it stay.
+    """
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self._replies: tuple[Reply, ...] = ()
+
+    def lags(self, replies: tuple[Reply, ...]) -> bool:
+        """Tell whether points are missing."""
+        return self._kept(replies) < len(replies) // _STEP
+
+    def _kept(self, replies: tuple[Reply, ...]) -> int:
+        """Return how many points still hold."""
+        if replies[: len(self._replies)] == self._replies:
+            return len(self.points)
+        same = 0
+        for one, other in zip(replies, self._replies, strict=False):
+            if one != other:
+                break
+            same += 1
+        return min(len(self.points), same // _STEP)
+
+    def extend(self, interview: HeldInterview) -> None:
+        """Add a few of the points that are missing."""
+        replies = interview.replies
+        del self.points[self._kept(replies) :]
+        for _ in range(_AT_ONCE):
+            n = _STEP * (len(self.points) + 1)
+            if n > len(replies):
+                break
+            before = interview.labels_by(max(n - _LAST, 0))
+            self.points.append((n, changed_between(before, interview.labels_by(n))))
+        self._replies = replies[: _STEP * len(self.points)]
+
+
+class Kept:
+    """Labels of the last fits, where making others would take too long."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self._labels: list[tuple[int, npt.NDArray[Any]]] = []
+
+    def add(self, n: int, labels: npt.NDArray[Any]) -> None:
+        """Take the labels by n answers; those by more, which were undone since, are dropped."""
+        self._labels = [(m, kept) for m, kept in self._labels if m < n]
+        self._labels.append((n, labels))
+        enough = bisect_right([m for m, _ in self._labels], n - _LAST)
+        del self._labels[: max(enough - 1, 0)]
+        del self.points[bisect_right(self.points, (n - n % _STEP, -1.0)) :]
+        changed = self.changed
+        if changed is not None and n >= _STEP:
+            self.points.append((n - n % _STEP, changed))
+
+    @property
+    def changed(self) -> float | None:
+        """The share of labels that changed over the last ten answers, or as far back as there are labels."""
+        if not self._labels or not self._labels[-1][0] or len(self._labels) < 2:
+            return None
+        return changed_between(self._labels[0][1], self._labels[-1][1])
+
+
+def advice(n_answers: int, finished: str | None, changed: float | None) -> tuple[bool, str]:
+    """Say whether to go on, by what changed alone."""
+    if finished is not None:
+        return False, finished
+    if n_answers < _LAST or changed is None:
+        return True, f"There are fewer than {_LAST} answers yet: go on."
+    moved = f"{changed:.1%} of the labels changed over the last {_LAST} answers"
+    if changed > _SETTLED:
+        return True, f"{moved}: go on."
+    return True, f"{moved}: more answers will change little, unless they find something new."

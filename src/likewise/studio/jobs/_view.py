@@ -1,0 +1,155 @@
+"""An interview about all rows, or about a sample that stands for them, whose answers can be replaced."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.active import Event, Interview, Question, Reply
+from likewise.studio.records import Settings
+
+IntArray = npt.NDArray[np.int64]
+_NAMED = {"pairs": None, "triplets": "triplets", "both": "both"}
+_ROWS = re.compile(r"\b([Rr])ow(s?)\b(?: (\d+)\b)?")
+
+
+class HeldInterview(Interview):
+    """An interview whose answers are told all at once, and again when they change.
+
+    What several people said is weighed anew with every event, so that answers change long after they were
+    told. The history is set rather than added to; fits and caches stay, since they go by what is known.
+    """
+
+    def hold(self, replies: Sequence[Reply], skipped: Iterable[Question]) -> None:
+        """Let these be all answers and all questions that were left out."""
+        history = [Event("answer", reply.question, reply) for reply in replies]
+        history += [Event("skip", question) for question in skipped]
+        if history != self._history:
+            self._history = history
+            self._standing = self._known = self._last = None  # they go by the length of the history
+
+    def share_fits(self, other: HeldInterview) -> None:
+        """Use the fits of another interview about the same rows, so that a graph is built once."""
+        self._fits = other._fits
+
+    def labels_by(self, n: int) -> npt.NDArray[Any]:
+        """Return the labels by the first n answers."""
+        return self._fits.labels(self._known_by(self.replies[:n]))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Drop warnings: what they say shows in the picture, and nobody reads what a worker prints."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def interview_for(X: npt.NDArray[Any], settings: Settings) -> HeldInterview:
+    """Make the interview that the settings ask for.
+
+    Without a number of clusters it begins with two and opens more as the answers demand. There are never
+    more clusters than rows.
+    """
+    k = settings.n_clusters
+    strategy = settings.strategy or _NAMED[settings.ask]
+    return HeldInterview(
+        X,
+        n_clusters=min(max(k or 2, 2), len(X)),
+        discover=settings.discover or k is None,
+        strategy=strategy,
+        seed=settings.seed,
+        budget=settings.budget,
+    )
+
+
+class View:
+    """An interview about some of the rows, which speaks of all of them by their own numbers.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        All rows.
+    settings : Settings
+        What was asked for.
+    rows : ndarray, optional
+        Which of them the interview is about, ascending; all by default.
+    """
+
+    def __init__(self, X: npt.NDArray[Any], settings: Settings, rows: IntArray | None = None) -> None:
+        self.X, self.rows = X, rows
+        self.interview = interview_for(X if rows is None else np.ascontiguousarray(X[rows]), settings)
+        self._nearest: IntArray | None = None
+
+    def covers(self, rows: IntArray) -> bool:
+        """Tell whether the interview is about all of these rows."""
+        return self.rows is None or bool(np.isin(rows, self.rows).all())
+
+    def hold(self, replies: Sequence[Reply], skipped: Iterable[Question]) -> None:
+        """Let these be all answers; what speaks of rows that are not looked at is left out."""
+        if self.rows is not None:
+            replies = [
+                Reply(self._inside(reply.question), reply.answer, reply.annotator, reply.time, reply.seconds)
+                for reply in replies
+                if self._knows(reply.question)
+            ]
+            skipped = [self._inside(question) for question in skipped if self._knows(question)]
+        self.interview.hold(replies, skipped)
+
+    def _knows(self, question: Question) -> bool:
+        return self.covers(np.array(question.rows))
+
+    def _inside(self, question: Question) -> Question:
+        assert self.rows is not None
+        at = np.searchsorted(self.rows, question.rows).tolist()
+        return Question(question.kind, tuple(at), question.score, question.why)
+
+    def _outside(self, question: Question) -> Question:
+        if self.rows is None:
+            return question
+        rows = tuple(self.rows[list(question.rows)].tolist())
+        return Question(question.kind, rows, question.score, self._reworded(question.why))
+
+    def _reworded(self, why: str) -> str:
+        def own(found: re.Match[str]) -> str:
+            if found[3] is None or self.rows is None or int(found[3]) >= len(self.rows):
+                return found[0]
+            return f"{found[1]}ow{found[2]} {self.rows[int(found[3])]}"
+
+        return _ROWS.sub(own, why)
+
+    def ask(self, n: int, pending: Iterable[Question]) -> list[Question]:
+        """Return up to n questions, none of those that are pending."""
+        if self.rows is not None:
+            pending = [self._inside(question) for question in pending if self._knows(question)]
+        return [self._outside(question) for question in self.interview.ask(n, list(pending))]
+
+    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Give every row what the nearest row of the interview has. The nearest are found once."""
+        if self.rows is None:
+            return values
+        if self._nearest is None:
+            from sklearn.metrics import pairwise_distances_argmin
+
+            self._nearest = pairwise_distances_argmin(self.X, self.interview.X)
+            self._nearest[self.rows] = np.arange(len(self.rows))
+        found: npt.NDArray[Any] = values[self._nearest]
+        return found
+
+
+def worded(why: str, ids: Sequence[str]) -> str:
+    """Say of items by their ids what a strategy says of rows by their numbers."""
+
+    def named(found: re.Match[str]) -> str:
+        noun = f"{'I' if found[1] == 'R' else 'i'}tem{found[2]}"
+        if found[3] is None or int(found[3]) >= len(ids):
+            return noun if found[3] is None else f"{noun} {found[3]}"
+        return f"{noun} {ids[int(found[3])]}"
+
+    return _ROWS.sub(named, why)

@@ -1,0 +1,326 @@
+"""The brain of the studio: questions, groups, conflicts and progress, all derived from the events."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.active import Question
+from likewise.active._questions import Key
+from likewise.active._state import checked_rows
+from likewise.studio.jobs._groups import Labels, doubt_of, groups_of, renumbered
+from likewise.studio.jobs._ledger import Counted, Ledger
+from likewise.studio.jobs._people import Settled, settle, standing_of
+from likewise.studio.jobs._progress import Curve, Kept, advice
+from likewise.studio.jobs._view import IntArray, View, quiet, worded
+from likewise.studio.records import (
+    Conflict,
+    Picture,
+    Progress,
+    QueuedQuestion,
+    Ready,
+    Settings,
+    Standing,
+    StoredEvent,
+)
+
+# Beyond so many rows the first fit takes seconds: the first questions and picture come from a sample.
+_LARGE = 20_000
+_SAMPLE = 2_000
+_MEANWHILE = 48  # so many questions at least to last until all rows are looked at
+# Beyond so many it takes minutes, and a larger sample stands for all rows for good.
+_HUGE = 300_000
+_HUGE_SAMPLE = 5_000
+
+
+class Brain:
+    """Derives from events what the studio shows and asks. It keeps nothing that events do not say.
+
+    One person's answers go to an :class:`~likewise.active.Interview` as they are. What several people said to
+    the same question becomes one answer first. The default model takes links as certain and knows no weights,
+    so that a verdict counts if its weight is at least a half, and an answer of somebody who proved unreliable
+    does not count unless somebody else says the same; see :class:`~likewise.oracles.Annotators`. What is not
+    decided so is a conflict. Of answers that contradict one another the must-links win, as in any interview.
+
+    Practice counts for nothing. Answers of a study count in the picture and do not steer the questions.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    ids : sequence of str
+        The ids of the items, one a row.
+    settings : Settings
+        What was asked for.
+
+    Notes
+    -----
+    With more than 20,000 rows the first questions and the first picture are those of 2,000 rows, drawn once,
+    and of all rows that answers name; each row is then shown in the group of the nearest of these. The next
+    picture knows all rows, and so do the questions from then on. With more than 300,000 rows a sample of
+    5,000 stands for all.
+
+    Examples
+    --------
+    >>> from likewise.studio.jobs.brain import Brain
+    >>> from likewise.studio.records import Settings, StoredEvent
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
+    >>> brain = Brain(X, list("abcdefgh"), Settings("toy", n_clusters=2))
+    >>> body = {"kind": "pair", "items": ["a", "h"], "answer": "DIFFERENT", "source": "question"}
+    >>> brain.tell([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])
+    >>> picture = brain.picture()
+    >>> picture.seq, [group.size for group in picture.groups], picture.links.tolist()
+    (1, [4, 4], [[0, 7, 0]])
+    """
+
+    def __init__(self, X: Any, ids: Sequence[str], settings: Settings) -> None:
+        self.X: npt.NDArray[Any] = checked_rows(X)
+        self.ids, self.settings = list(ids), settings
+        if len(self.ids) != len(self.X):
+            raise ValueError(f"Brain: ids must be one a row: {len(self.X)}, got {len(self.ids)}.")
+        self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
+        self._sampled: View | None = None
+        self._full: View | None = None  # made when it is wanted
+        self._asking: View | None = None  # where answers of a study must not steer
+        self._knows_all = len(self.X) <= _LARGE  # whether all rows were looked at once
+        self._queued: dict[Key, QueuedQuestion] = {}
+        self._labels: Labels | None = None  # of the last picture
+        self._curve, self._kept = Curve(), Kept()
+        self._agreed: dict[bool, tuple[Counted, Settled]] = {}
+
+    # ------------------------------------------------------------------ what is told
+
+    def tell(self, events: Sequence[StoredEvent]) -> bool:
+        """Take events that are on disk; those told before change nothing. Tell whether answers changed."""
+        return self._ledger.tell(events)
+
+    @property
+    def seq(self) -> int:
+        """The number of the last event that was told."""
+        return self._ledger.seq
+
+    @property
+    def ignored(self) -> dict[int, str]:
+        """Events that could not be read, with a sentence each."""
+        return self._ledger.ignored
+
+    @property
+    def rough(self) -> bool:
+        """Whether pictures and questions still come from a first small sample; the next picture is better."""
+        return not self._knows_all
+
+    @property
+    def lags(self) -> bool:
+        """Whether the curve of the progress has points yet to come."""
+        return self._is_small and self._curve.lags(self._settled().replies)
+
+    @property
+    def _is_small(self) -> bool:
+        return 1 < len(self.X) <= _LARGE
+
+    def _settled(self, steering: bool = False) -> Settled:
+        counted = self._ledger.counted()
+        before = self._agreed.get(steering)
+        if before is None or before[0] is not counted:
+            voices = [voice for voice in counted.voices if voice.steers or not steering]
+            before = self._agreed[steering] = (counted, settle(voices))
+        return before[1]
+
+    # ------------------------------------------------------------------ views
+
+    def _sample(self) -> IntArray:
+        """Return rows that stand for all: drawn once by the seed, and those that answers name."""
+        size = _HUGE_SAMPLE if len(self.X) > _HUGE else _SAMPLE
+        drawn = np.random.default_rng(self.settings.seed).choice(len(self.X), size=size, replace=False)
+        return np.union1d(drawn, self._named())
+
+    def _named(self) -> IntArray:
+        counted = self._ledger.counted()
+        rows = [row for voice in counted.voices for row in voice.reply.question.rows]
+        return np.unique(np.array(rows, dtype=np.int64))
+
+    def _view(self) -> View:
+        """Return the interview that knows all that counts: about all rows, or about the sample."""
+        if self._knows_all and len(self.X) <= _HUGE:
+            if self._full is None:
+                self._full = View(self.X, self.settings)
+            view = self._full
+        else:
+            if self._sampled is None or not self._sampled.covers(self._named()):
+                self._sampled = View(self.X, self.settings, self._sample())
+                self._asking = None
+            view = self._sampled
+        view.hold(self._settled().replies, self._ledger.counted().skipped)
+        return view
+
+    def _steering_view(self) -> View:
+        """Return the interview that chooses questions, which has not heard the answers of a study."""
+        view = self._view()
+        if all(voice.steers for voice in self._ledger.counted().voices):
+            return view
+        if self._asking is None or self._asking.rows is not view.rows:
+            self._asking = View(self.X, self.settings, view.rows)
+            self._asking.interview.X = view.interview.X
+            self._asking.interview.share_fits(view.interview)
+        self._asking.hold(self._settled(steering=True).replies, self._ledger.counted().skipped)
+        return self._asking
+
+    # ------------------------------------------------------------------ questions
+
+    def questions(self, n: int, pending: Sequence[QueuedQuestion] = ()) -> Ready:
+        """Return up to n questions, none of those that people are looking at.
+
+        A question that was returned before and has no answer yet keeps its id.
+        """
+        seq = self.seq
+        if len(self.X) < 2:
+            return Ready(seq, (), "There is only one item, and nothing to compare it with.")
+        known = [self._read(question) for question in pending]
+        waiting = [question for question in known if question is not None]
+        with quiet():
+            view = self._steering_view()
+            found = view.ask(max(n, _MEANWHILE if self.rough else 1), waiting)
+        before, self._queued = self._queued, {}
+        for question in found:
+            self._queued[question.key] = before.get(question.key) or self._named_question(question)
+        finished = None
+        if not found and not waiting:
+            finished = self._why_finished(view)
+        return Ready(seq, tuple(self._queued.values()), finished)
+
+    def _read(self, queued: QueuedQuestion) -> Question | None:
+        row_of = self._ledger.row_of
+        if not all(item in row_of for item in queued.items):
+            return None
+        return Question(queued.kind, tuple(row_of[item] for item in queued.items))
+
+    def _named_question(self, question: Question) -> QueuedQuestion:
+        """Give a question an id, and its rows an order that tells nothing of what is expected."""
+        if question.kind not in ("pair", "triplet"):
+            raise ValueError(
+                f"the strategy {self.settings.strategy!r} asks {question.kind!r} questions, which the studio "
+                "has no page for. Use a strategy that asks pairs or triplets."
+            )
+        rows = list(question.rows)
+        random.Random(f"{self.settings.seed} {sorted(rows)}").shuffle(rows)
+        return QueuedQuestion(
+            id=secrets.token_hex(8),
+            kind=question.kind,
+            items=tuple(self.ids[row] for row in rows),
+            score=question.score,
+            why=worded(question.why, self.ids),
+        )
+
+    @staticmethod
+    def _why_finished(view: View) -> str:
+        spent = view.interview.left == 0
+        return "The budget is spent." if spent else "There is nothing left to ask."
+
+    # ------------------------------------------------------------------ what is shown
+
+    def picture(self) -> Picture:
+        """Return the groups by all that was told. Group numbers stay as they were in the picture before.
+
+        While :attr:`rough` is true the first picture is that of a sample, and the second that of all rows.
+        """
+        start = time.perf_counter()
+        with quiet():
+            labels, doubt = self._fitted()
+        self._labels = labels = renumbered(labels, self._labels)
+        self._kept.add(self._n_answers, labels)
+        return Picture(
+            seq=self.seq,
+            labels=labels,
+            doubt=doubt,
+            groups=groups_of(self.X, labels, doubt),
+            conflicts=self._conflicts(),
+            links=self._links(),
+            seconds=time.perf_counter() - start,
+        )
+
+    def _fitted(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
+        if len(self.X) < 2:
+            return np.zeros(len(self.X), dtype=np.int64), np.zeros(len(self.X), dtype=np.float32)
+        if self.rough and self._labels is not None:
+            self._knows_all = True
+        view = self._view()
+        if len(self.X) > _HUGE:
+            self._knows_all = True
+        model, labels = view.interview.model_, view.interview.labels_
+        doubt = doubt_of(model, view.interview.X, labels)
+        return view.spread(labels), view.spread(doubt)
+
+    def _conflicts(self) -> tuple[Conflict, ...]:
+        settled = self._settled()
+        if len(self.X) < 2:
+            return settled.disputes
+        view = self._view()
+        held = view.interview
+        events = {id(reply): seqs for reply, seqs in zip(held.replies, settled.events, strict=True)}
+        found = []
+        for one in held.contradictions:
+            behind = sorted({seq for reply in one.replies for seq in events[id(reply)]})
+            rows, chain = (
+                tuple(int(row) if view.rows is None else int(view.rows[row]) for row in part)
+                for part in (one.rows, one.chain)
+            )
+            found.append(Conflict(rows, chain, tuple(behind)))
+        return (*settled.disputes, *found)
+
+    def _links(self) -> npt.NDArray[np.int32]:
+        """Return what was said of any two rows, once each; of what was said both ways, together."""
+        said: dict[tuple[int, int], int] = {}
+        for reply in self._settled().replies:
+            for at, pile in enumerate(reply.piles):
+                for i in pile:
+                    for j in pile:
+                        if i < j:
+                            said[i, j] = 1
+                    for other in reply.piles[at + 1 :]:
+                        for j in other:
+                            said.setdefault((min(i, j), max(i, j)), 0)
+        links = [(i, j, together) for (i, j), together in said.items()]
+        return np.array(links, dtype=np.int32).reshape(-1, 3)
+
+    @property
+    def _n_answers(self) -> int:
+        return len(self._settled().replies)
+
+    def progress(self) -> Progress:
+        """Return how far it has come.
+
+        With up to 20,000 rows it is the interview's own, and the curve grows by a few points with each call
+        until it has them all (:attr:`lags`). With more it is what changed between pictures.
+        """
+        n = self._n_answers
+        if not self._is_small:
+            ready = Ready(0, tuple(self._queued.values())) if self._queued else self.questions(1)
+            gain = next((question.score for question in ready.questions), None)
+            going, said = advice(n, ready.finished, self._kept.changed)
+            points = tuple(self._kept.points)
+            return Progress(self.seq, n, self._kept.changed, gain, None, None, going, said, points)
+        with quiet():
+            held = self._view().interview
+            outlook = held.progress()
+            self._curve.extend(held)
+        return Progress(
+            seq=self.seq,
+            n_answers=n,
+            changed=outlook.changed,
+            gain=outlook.gain,
+            accuracy=outlook.accuracy,
+            interval=outlook.interval,
+            worth_asking=outlook.worth_asking,
+            advice=outlook.advice,
+            curve=tuple(self._curve.points),
+        )
+
+    def standing(self) -> Standing:
+        """Return how far people agree, and what is thought of each."""
+        return standing_of(self._ledger.counted())

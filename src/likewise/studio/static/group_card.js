@@ -1,0 +1,135 @@
+// A group on a card: its name, which can be changed in place, and members with what can be said of them.
+
+import { count, fill, h } from "./dom.js";
+import { giveHint, groupName, itemName } from "./hints.js";
+import { glyph, itemCard } from "./item.js";
+import { swatch } from "./map_legend.js";
+
+/** @import {Context, Item} from "./types.js" */
+/** @import {Group} from "./hints.js" */
+
+const YES = "M5 12l5 5 9-11";
+const SHOWN = 4; // of each kind on a card; the rest is one click away
+const NO = "M6 6l12 12M18 6L6 18";
+
+/**
+ * The name of a group and a way to change it: Enter keeps, Escape leaves it as it was.
+ * @param {Context} ctx
+ * @param {Group} group
+ * @param {"h1" | "h2"} level
+ * @param {() => void} renamed also when that was taken back
+ * @returns {HTMLElement}
+ */
+export function nameLine(ctx, group, level, renamed) {
+  const line = h("div", { class: "group-name" });
+  const show = (focus = false) => {
+    const change = h("button", { type: "button", class: "quiet small", "aria-label": `Rename ${groupName(group)}`, "data-focus": `name ${group.number}`, on: { click: edit } }, "Rename");
+    fill(line, swatch(group), h(level, { dir: "auto" }, groupName(group)), change);
+    line.classList.remove("editing");
+    if (focus) change.focus();
+  };
+  const edit = () => {
+    const input = h("input", { type: "text", maxlength: "100", value: group.name ?? "", placeholder: groupName(group), "aria-label": `New name of ${groupName(group)}`, autocomplete: "off", enterkeyhint: "done" });
+    const form = h("form", { class: "row", on: { submit: (/** @type {Event} */ event) => { event.preventDefault(); void save(input.value.trim()); } } },
+      input, h("button", { type: "submit", class: "primary" }, "Save"), h("button", { type: "button", class: "quiet", on: { click: () => show(true) } }, "Cancel"));
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      show(true);
+    });
+    fill(line, swatch(group), form);
+    line.classList.add("editing");
+    input.focus();
+    input.select();
+  };
+  /** @param {string} name */
+  const save = async (name) => {
+    const before = group.name;
+    show(true);
+    if (!name || name === before) return;
+    group.name = name; // shown at once; the server's word follows
+    show(true);
+    if (await giveHint(ctx, `api/groups/${group.number}/name`, { name }, "", renamed)) return;
+    group.name = before;
+    show();
+  };
+  show();
+  return line;
+}
+
+/**
+ * An item among its group, with buttons to say that it belongs there or does not. In focus, the keys B and X do it.
+ * @param {Context} ctx
+ * @param {Group} group
+ * @param {Item} item
+ * @param {"typical" | "doubtful"} as
+ * @returns {HTMLElement}
+ */
+export function memberTile(ctx, group, item, as) {
+  /** @param {"belongs" | "not-here"} what */
+  const say = async (what) => {
+    if (tile.classList.contains("said")) return;
+    const word = what === "belongs" ? "belongs here" : "not here";
+    /** @param {boolean} said */
+    const mark = (said) => {
+      tile.classList.toggle("said", said);
+      verdict.textContent = said ? word : "";
+      for (const button of acts.querySelectorAll("button")) button.hidden = said;
+    };
+    mark(true);
+    const path = `api/groups/${group.number}/${what}`;
+    if (!(await giveHint(ctx, path, { row: item.row }, "Kept as a hint:", (now) => mark(now === "kept")))) mark(false);
+  };
+  const verdict = h("span", { class: "small muted" });
+  const acts = h("div", { class: "tile-acts" },
+    as === "doubtful" && h("button", { type: "button", class: "quiet icon", title: "Belongs here (B)", "aria-label": `${itemName(item)} belongs here`,
+      "data-focus": `yes ${as} ${item.row}`, on: { click: () => say("belongs") } }, glyph(YES)),
+    h("button", { type: "button", class: "quiet icon", title: "Does not belong here (X)", "aria-label": `${itemName(item)} does not belong here`,
+      "data-focus": `no ${as} ${item.row}`, on: { click: () => say("not-here") } }, glyph(NO)), verdict);
+  const tile = h("li", { class: "tile" }, itemCard(item), acts);
+  tile.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const key = event.key.toLowerCase();
+    if (key !== "b" && key !== "x") return;
+    event.preventDefault();
+    void say(key === "b" ? "belongs" : "not-here");
+  });
+  return tile;
+}
+
+/**
+ * Some members in a row.
+ * @param {Context} ctx
+ * @param {Group} group
+ * @param {"typical" | "doubtful"} as
+ */
+export function members(ctx, group, as) {
+  const items = group[as].slice(0, SHOWN);
+  return h("div", { class: "group-part" },
+    h("h3", { class: "small muted" }, as === "typical" ? "Typical" : "In doubt"),
+    items.length
+      ? h("ul", { class: `gallery tiles of-${items[0]?.kind}` }, ...items.map((item) => memberTile(ctx, group, item, as)))
+      : h("p", { class: "small muted" }, as === "doubtful" ? "None in doubt." : "None yet."));
+}
+
+/**
+ * A group on a card.
+ * @param {Context} ctx
+ * @param {Group} group
+ * @param {{chosen: boolean, choose: (chosen: boolean) => void, renamed: () => void}} acts
+ * @returns {HTMLElement}
+ */
+export function groupCard(ctx, group, acts) {
+  return h("article", { class: "card group-card", "data-number": group.number, "aria-label": groupName(group) },
+    h("header", null,
+      nameLine(ctx, group, "h2", acts.renamed),
+      h("p", { class: "small muted number" }, count(group.size, "item"))),
+    members(ctx, group, "typical"),
+    members(ctx, group, "doubtful"),
+    h("footer", { class: "row spread" },
+      h("label", { class: "check small" },
+        h("input", { type: "checkbox", checked: acts.chosen, "data-focus": `merge ${group.number}`, "aria-label": `Choose ${groupName(group)} to join it with another`,
+          on: { change: (/** @type {Event} */ event) => acts.choose(/** @type {HTMLInputElement} */ (event.target).checked) } }),
+        "Is one with…"),
+      h("a", { class: "small", href: `#/groups/${group.number}`, "data-focus": `open ${group.number}`, "aria-label": `Show all ${count(group.size, "item")} of ${groupName(group)}` }, "Show all")));
+}

@@ -1,0 +1,102 @@
+/** The history: what was answered and skipped, newest first, and how to take it back. */
+
+/** @import {Context, Past, Unmount} from "./types.js" */
+import { fill, h } from "./dom.js";
+import { itemCard, LETTERS } from "./item.js";
+
+/** @type {Record<string, string>} */
+export const WORDS = {
+  SAME: "Same", DIFFERENT: "Different", UNSURE: "Unsure", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two",
+};
+
+/**
+ * What an event says, for people.
+ * @param {Past} past
+ */
+export function saying(past) {
+  if (past.kind === "skip") return "Skipped";
+  if (past.kind === "answer") return WORDS[past.answer ?? ""] ?? String(past.answer);
+  return past.kind === "undo" ? "Undo" : past.kind;
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {Context} ctx
+ * @returns {Unmount}
+ */
+export function mount(root, ctx) {
+  const list = h("ol", { class: "history", "aria-label": "Answers, newest first" });
+  const more = h("button", { type: "button", hidden: true, on: { click: () => load() } }, "Earlier ones");
+  const empty = h("p", { class: "muted", hidden: true }, "Nothing has been answered yet.");
+  const owner = ctx.me.person.role === "owner";
+  fill(root, h("section", { class: "view" }, h("h1", null, "History"),
+    h("p", { class: "muted" }, owner ? "Everybody's answers, newest first." : "Your answers, newest first.",
+      " What is taken back no longer counts; skipped questions can be put back among those to come."),
+    list, empty, h("div", { class: "row" }, more)));
+  /** @type {number | null} */
+  let before = null;
+  let over = false;
+
+  /** @param {Past} past */
+  const entry = (past) => {
+    const line = h("li", { class: past.undone ? "card past undone" : "card past" });
+    const when = new Date(past.time);
+    const act = past.kind === "skip" ? "Put back" : "Undo";
+    const back = past.can_undo && !past.undone && h("button", { type: "button", "aria-label": `${act}: ${saying(past)}, ${(past.question?.items ?? []).map((item) => item.title).join(" and ")}` }, act);
+    if (back) {
+      back.addEventListener("click", () => {
+        back.disabled = true;
+        const revisit = past.kind === "skip" && past.mine && past.question_id;
+        const sent = revisit
+          ? ctx.outbox.post("api/revisit", { key: ctx.api.key(), question: past.question_id })
+          : ctx.outbox.post("api/undo", { key: ctx.api.key(), of: past.seq });
+        sent.then(
+          () => {
+            ctx.toast(past.kind === "skip" ? "You will be asked again." : "Taken back.", "good");
+            const redone = entry({ ...past, undone: true });
+            line.replaceWith(redone);
+            redone.tabIndex = -1;
+            redone.focus();
+          },
+          (error) => {
+            back.disabled = false;
+            ctx.toast(String(error), "bad");
+          });
+      });
+    }
+    fill(line,
+      h("div", { class: "past-items" }, ...(past.question?.items ?? []).map((item, i) => h("div", { class: "past-item" },
+        h("span", { class: "letter small", "aria-hidden": "true" }, LETTERS[i] ?? ""), itemCard(item)))),
+      h("div", { class: "past-said" },
+        h("strong", { class: `said ${(past.answer ?? past.kind).toLowerCase()}` }, saying(past)),
+        h("span", { class: "muted small" }, h("time", { datetime: past.time }, Number.isNaN(when.getTime()) ? past.time : when.toLocaleString()),
+          past.seconds !== null && past.seconds !== undefined && ` · ${past.seconds.toFixed(1)} s`,
+          !past.mine && h("span", { dir: "auto" }, ` · ${past.person}`),
+          past.source && past.source !== "question" && ` · by ${past.source}`),
+        past.undone ? h("span", { class: "badge" }, "taken back") : back));
+    return line;
+  };
+
+  const load = async () => {
+    more.disabled = true;
+    try {
+      /** @type {{events: Past[], more: boolean}} */
+      const page = await ctx.api.get("api/history", { before, limit: 50 });
+      if (over) return;
+      const shown = page.events.filter((past) => past.kind === "answer" || past.kind === "skip");
+      for (const past of shown) list.appendChild(entry(past));
+      before = page.events.at(-1)?.seq ?? before;
+      more.hidden = !page.more;
+      empty.hidden = list.childElementCount > 0;
+    } catch (error) {
+      if (!over) ctx.toast(String(error), "bad");
+      more.hidden = false;
+    } finally {
+      more.disabled = false;
+    }
+  };
+  void ctx.outbox.settled(1500).then(load);
+  return () => {
+    over = true;
+  };
+}

@@ -1,0 +1,158 @@
+/**
+ * Keys: which key does what, kept on this machine, and who listens.
+ *
+ * A view says `const end = ctx.keys.use({"pair.same": act, …})`; the layer used last comes first. Nothing is
+ * heard while somebody types, while a dialog is open, with Ctrl, Alt or Meta, or when a held key repeats.
+ */
+
+/** @typedef {{name: string, label: string, group: "pair" | "triplet" | "any", keys: string[]}} Action */
+
+/** @type {readonly Action[]} */
+export const ACTIONS = [
+  { name: "pair.same", label: "Same", group: "pair", keys: ["s", "ArrowRight", "1"] },
+  { name: "pair.different", label: "Different", group: "pair", keys: ["d", "ArrowLeft", "2"] },
+  { name: "pair.unsure", label: "Unsure", group: "pair", keys: ["u", "3"] },
+  { name: "triplet.ab", label: "A and B", group: "triplet", keys: ["1"] },
+  { name: "triplet.ac", label: "A and C", group: "triplet", keys: ["2"] },
+  { name: "triplet.bc", label: "B and C", group: "triplet", keys: ["3"] },
+  { name: "triplet.neither", label: "No two", group: "triplet", keys: ["n", "4"] },
+  { name: "triplet.unsure", label: "Unsure", group: "triplet", keys: ["u", "5"] },
+  { name: "skip", label: "Skip, ask me later", group: "any", keys: ["k"] },
+  { name: "undo", label: "Undo my last answer", group: "any", keys: ["z"] },
+  { name: "zoom", label: "Look closer", group: "any", keys: [" "] },
+  { name: "play.1", label: "Play sound A", group: "any", keys: ["a", "q"] },
+  { name: "play.2", label: "Play sound B", group: "any", keys: ["b", "w"] },
+  { name: "play.3", label: "Play sound C", group: "any", keys: ["c", "e"] },
+  { name: "reference", label: "Reference book", group: "any", keys: ["r"] },
+  { name: "help", label: "Help", group: "any", keys: ["?"] },
+];
+
+const STORED = "likewise keys";
+const NAMES = /** @type {Record<string, string>} */ ({
+  " ": "Space", ArrowRight: "→", ArrowLeft: "←", ArrowUp: "↑", ArrowDown: "↓", Enter: "Enter", Backspace: "⌫", Delete: "Del",
+});
+
+/**
+ * How a key is written on a button.
+ * @param {string} key
+ */
+export function keyName(key) {
+  return NAMES[key] ?? (key.length === 1 ? key.toUpperCase() : key);
+}
+
+/** @param {string} key */
+function plain(key) {
+  return key.length === 1 ? key.toLowerCase() : key;
+}
+
+export class Keys extends EventTarget {
+  /** @type {Map<string, string[]>} */
+  #bound = new Map();
+  /** @type {Record<string, (event: KeyboardEvent | null) => void>[]} */
+  #layers = [];
+  /** Whether keys do anything; some people's tools type on their own (WCAG 2.1.4). */
+  enabled = true;
+
+  constructor() {
+    super();
+    this.reset(false);
+    try {
+      const kept = JSON.parse(localStorage.getItem(STORED) ?? "{}");
+      this.enabled = kept.enabled !== false;
+      for (const [name, keys] of Object.entries(kept.bound ?? {})) {
+        if (this.#bound.has(name) && Array.isArray(keys)) this.#bound.set(name, keys.map(String));
+      }
+    } catch {
+      // storage is switched off or holds something else: the keys as shipped
+    }
+    document.addEventListener("keydown", (event) => this.#pressed(event));
+  }
+
+  /**
+   * @param {Record<string, (event: KeyboardEvent | null) => void>} layer
+   * @returns {() => void} ends it
+   */
+  use(layer) {
+    this.#layers.unshift(layer);
+    return () => {
+      this.#layers = this.#layers.filter((one) => one !== layer);
+    };
+  }
+
+  /** @param {string} name */
+  of(name) {
+    return this.#bound.get(name) ?? [];
+  }
+
+  /**
+   * What is written on the button.
+   * @param {string} name
+   */
+  label(name) {
+    const first = this.of(name)[0];
+    return first !== undefined && this.enabled ? keyName(first) : "";
+  }
+
+  /**
+   * Give an action one key. Another action that could be meant by it at the same time loses it.
+   * @param {string} name
+   * @param {string} key
+   * @returns {string | null} the label of the action that lost it
+   */
+  bind(name, key) {
+    const wanted = plain(key);
+    const mine = /** @type {Action} */ (ACTIONS.find((action) => action.name === name));
+    let lost = null;
+    for (const other of ACTIONS) {
+      const meets = other.group === mine.group || other.group === "any" || mine.group === "any";
+      if (other === mine || !meets || !this.of(other.name).includes(wanted)) continue;
+      this.#bound.set(other.name, this.of(other.name).filter((one) => one !== wanted));
+      lost = other.label;
+    }
+    this.#bound.set(name, [wanted]);
+    this.#keep();
+    return lost;
+  }
+
+  /** @param {boolean} enabled */
+  enable(enabled) {
+    this.enabled = enabled;
+    this.#keep();
+  }
+
+  /** The keys as shipped. */
+  reset(keep = true) {
+    for (const action of ACTIONS) this.#bound.set(action.name, [...action.keys]);
+    if (keep) this.#keep();
+  }
+
+  #keep() {
+    try {
+      localStorage.setItem(STORED, JSON.stringify({ enabled: this.enabled, bound: Object.fromEntries(this.#bound) }));
+    } catch {
+      // they hold until the page is closed
+    }
+    this.dispatchEvent(new CustomEvent("change"));
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    if (!this.enabled || event.defaultPrevented || event.repeat || event.isComposing) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
+    const target = event.target instanceof Element ? event.target : document.body;
+    if (target.closest("input, textarea, select, [contenteditable='true']")) return;
+    // A button in focus keeps the keys that press it; a player keeps the keys that steer it.
+    const pressing = event.key === " " || event.key === "Enter";
+    if (pressing && target.closest("button, a, summary, audio, [role='button']")) return;
+    if (target.closest("audio") && event.key.startsWith("Arrow")) return;
+    const key = plain(event.key);
+    for (const layer of this.#layers) {
+      for (const [name, act] of Object.entries(layer)) {
+        if (!this.of(name).includes(key)) continue;
+        event.preventDefault();
+        act(event);
+        return;
+      }
+    }
+  }
+}

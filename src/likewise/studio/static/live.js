@@ -1,0 +1,54 @@
+/** News from the server, by server-sent events, handed on as events of the page. */
+
+/** @import {Api} from "./api.js" */
+
+const NAMES = ["progress", "picture", "layout", "ready", "trouble"];
+
+/**
+ * Listen while the page is seen. A hidden tab lets go: a browser has six connections to a server, not more.
+ * @param {Api} api
+ * @param {EventTarget} events
+ */
+export function listen(api, events) {
+  /** @type {EventSource | null} */
+  let source = null;
+  let failures = 0;
+  let timer = 0;
+
+  const close = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+  };
+  const open = () => {
+    close();
+    const opened = new EventSource(api.url("api/events"));
+    source = opened;
+    for (const name of NAMES) {
+      opened.addEventListener(name, (event) => {
+        try {
+          events.dispatchEvent(new CustomEvent(name, { detail: JSON.parse(event.data || "{}") }));
+        } catch (error) {
+          console.error("unreadable news", name, error);
+        }
+      });
+    }
+    opened.addEventListener("open", () => {
+      if (failures > 0) api.get("health").catch(() => {}); // tells the rest of the page that the server is back
+      failures = 0;
+    });
+    opened.addEventListener("error", () => {
+      close();
+      failures += 1;
+      if (failures === 1) api.get("health").catch(() => {}); // lost, or only this stream?
+      timer = window.setTimeout(open, Math.min(500 * 2 ** failures, 15_000));
+    });
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) close();
+    else open();
+  });
+  window.addEventListener("pagehide", close);
+  window.addEventListener("pageshow", (event) => event.persisted && open());
+  if (!document.hidden) open();
+}

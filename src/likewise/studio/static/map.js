@@ -1,0 +1,333 @@
+// The map: all items as points, coloured by their group, while the groups change.
+
+import { count } from "./dom.js";
+import { closeNotice, giveHint, groupName, itemName, latest } from "./hints.js";
+import { MapData, NO_GROUP } from "./map_data.js";
+import { gestures } from "./map_gestures.js";
+import { PointIndex } from "./map_index.js";
+import { groupTable, legend } from "./map_legend.js";
+import { buildPage } from "./map_page.js";
+import { Painter } from "./map_painter.js";
+import { ItemCache, showPanel, showTip } from "./map_pin.js";
+import { useStyle } from "./styles.js";
+
+/** @import {Context, Unmount} from "./types.js" */
+/** @import {Group} from "./hints.js" */
+
+const REACH = 14; // pixels around the pointer in which an item is found
+const GAP = 7; // pixels that a step with the keys goes at least
+
+/**
+ * @param {HTMLElement} root
+ * @param {Context} ctx
+ * @returns {Promise<Unmount>}
+ */
+export async function mount(root, ctx) {
+  await Promise.all([useStyle("map.css"), useStyle("groups.css")]);
+  const view = new MapView(root, ctx);
+  view.start();
+  return () => view.stop();
+}
+
+/** The page of the map. */
+class MapView {
+  /**
+   * @param {HTMLElement} root
+   * @param {Context} ctx
+   */
+  constructor(root, ctx) {
+    this.began = performance.now();
+    this.ctx = ctx;
+    this.data = new MapData(ctx);
+    this.items = new ItemCache(ctx);
+    /** @type {Group[]} */
+    this.groups = [];
+    /** @type {PointIndex | null} made when somebody points at the map */
+    this.found = null;
+    this.hovered = -1;
+    this.pinned = -1;
+    this.stopped = new AbortController();
+    this.page = buildPage(root, ctx.me.project.n_items, {
+      colourBy: (by) => void this.#colourBy(by),
+      lines: (shown) => void this.#showLines(shown),
+      zoom: (factor) => {
+        this.camera.zoomBy(factor);
+        this.#moved();
+      },
+      whole: () => {
+        this.camera.reset();
+        this.#moved();
+      },
+    });
+    this.painter = new Painter(this.page, this.data);
+    this.camera = this.painter.camera;
+    this.refresh = latest(() => this.#picture());
+    this.relayout = latest(() => this.#layout());
+  }
+
+  /** Listen, and fetch everything. */
+  start() {
+    const { signal } = this.stopped;
+    const { events } = this.ctx;
+    gestures(this.page.overlay, this.camera, {
+      moved: () => this.#moved(),
+      hover: (x, y) => void this.#point(this.#at(x, y), false),
+      leave: () => void this.#point(-1, false),
+      pick: (x, y) => void this.#pin(this.#at(x, y)),
+      step: (direction) => this.#step(direction),
+      choose: () => void this.#pin(this.hovered, true),
+      cancel: () => this.#unpin(),
+    });
+    events.addEventListener("picture", () => void this.refresh(), { signal });
+    events.addEventListener("found", () => void this.relayout().then(this.refresh), { signal });
+    events.addEventListener("layout", () => void this.relayout(), { signal });
+    events.addEventListener("theme", () => this.#repaint(), { signal });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#repaint(), { signal });
+    const watch = new ResizeObserver(() => this.painter.resize());
+    watch.observe(this.page.stage);
+    signal.addEventListener("abort", () => watch.disconnect());
+    this.painter.resize();
+    void this.relayout().then(this.refresh);
+  }
+
+  /** Let go of everything. */
+  stop() {
+    this.stopped.abort();
+    this.painter.stop();
+    closeNotice();
+  }
+
+  // ------------------------------------------------------------------ what comes from the server
+
+  async #layout() {
+    const first = this.data.n === 0;
+    try {
+      const [fresh] = await Promise.all([this.data.points(), first ? this.data.groups().catch(() => false) : null]);
+      if (this.stopped.signal.aborted || !fresh || this.data.n === 0) return;
+      this.data.even();
+      this.found = null;
+      this.page.wait.hidden = true;
+      this.#say();
+      this.painter.layout();
+      if (first) performance.measure("map-first-paint", { start: this.began });
+    } catch (error) {
+      this.#trouble(error);
+    }
+  }
+
+  async #picture() {
+    try {
+      const [, , got] = await Promise.all([
+        this.data.groups(),
+        this.painter.by === "doubt" || this.pinned >= 0 ? this.data.doubts() : null,
+        this.ctx.api.get("api/groups"),
+        this.painter.lines ? this.data.pairs() : null,
+      ]);
+      if (this.stopped.signal.aborted) return;
+      this.groups = got.groups;
+      this.painter.groups = new Map(this.groups.map((group) => [group.number, group]));
+      if (this.painter.alone !== null && !this.painter.groups.has(this.painter.alone)) this.painter.alone = null;
+      this.data.even();
+      const begun = performance.now();
+      this.painter.paint();
+      performance.measure("map-recolour", { start: begun });
+      this.#side();
+      this.#say();
+    } catch (error) {
+      this.#trouble(error);
+    }
+  }
+
+  /** @param {unknown} error */
+  #trouble(error) {
+    if (this.stopped.signal.aborted) return;
+    if (this.data.n === 0) this.page.wait.textContent = String(error);
+    else if (this.groups.length > 0) this.ctx.toast(String(error), "bad");
+  }
+
+  // ------------------------------------------------------------------ showing
+
+  #moved() {
+    this.page.tip.hidden = true;
+    this.painter.moved();
+  }
+
+  #rings() {
+    this.painter.rings = [];
+    if (this.hovered >= 0) this.painter.rings.push({ row: this.hovered, strong: false });
+    if (this.pinned >= 0) this.painter.rings.push({ row: this.pinned, strong: true });
+    this.painter.over();
+  }
+
+  #repaint() {
+    this.painter.paint();
+    this.#side();
+  }
+
+  #side() {
+    legend(this.page.list, this.groups, this.painter.alone, (number) => this.#isolate(number));
+    groupTable(this.page.table, this.groups);
+    this.page.ramp.hidden = this.painter.by !== "doubt";
+    if (this.pinned >= 0) void this.#panel();
+  }
+
+  #say() {
+    const parts = [count(this.data.n, "item"), this.groups.length ? count(this.groups.length, "group") : "no groups yet"];
+    if (this.data.method) parts.push(`laid out by ${this.data.method}`);
+    if (!this.data.final) parts.push("a better layout is on its way");
+    this.page.status.textContent = parts.join(" · ");
+  }
+
+  // ------------------------------------------------------------------ what people do
+
+  /** @param {"group" | "doubt"} by */
+  async #colourBy(by) {
+    this.painter.by = by;
+    if (by === "doubt") {
+      try {
+        await this.data.doubts();
+      } catch (error) {
+        this.#trouble(error);
+      }
+    }
+    this.data.even();
+    this.painter.place();
+    this.#side();
+  }
+
+  /** @param {boolean} shown */
+  async #showLines(shown) {
+    this.painter.lines = shown;
+    if (shown) await this.refresh();
+    this.painter.over();
+  }
+
+  /** @param {number | null} number */
+  #isolate(number) {
+    this.painter.alone = number;
+    const group = number === null ? null : this.painter.groups.get(number);
+    this.ctx.announce(group ? `${groupName(group)} alone, ${count(group.size, "item")}` : "All groups");
+    this.#repaint();
+  }
+
+  get index() {
+    this.found ??= new PointIndex(this.data.xy);
+    return this.found;
+  }
+
+  /**
+   * The row at a place of the stage, or -1.
+   * @param {number} x
+   * @param {number} y
+   */
+  #at(x, y) {
+    if (this.data.n === 0) return -1;
+    const { ax, ay, bx, by } = this.camera.transform();
+    const { alone } = this.painter;
+    const wanted = alone === null ? null : (/** @type {number} */ row) => this.data.labels[row] === alone;
+    return this.index.nearest((x - bx) / ax, (y - by) / ay, ax, ay, REACH, wanted);
+  }
+
+  /** @param {number} row */
+  #groupOf(row) {
+    const number = this.data.labels[row] ?? NO_GROUP;
+    return this.painter.groups.get(number) ?? null;
+  }
+
+  /**
+   * Somebody points at an item: ring it, and show it once it has come.
+   * @param {number} row
+   * @param {boolean} aloud
+   */
+  async #point(row, aloud) {
+    if (row === this.hovered) return;
+    this.hovered = row;
+    this.page.overlay.classList.toggle("pointing", row >= 0);
+    this.#rings();
+    if (row < 0) {
+      this.page.tip.hidden = true;
+      return;
+    }
+    try {
+      const item = await this.items.get(row);
+      if (this.hovered !== row) return; // the pointer has gone on
+      const group = this.#groupOf(row);
+      const { ax, ay, bx, by } = this.camera.transform();
+      const { clientWidth: width, clientHeight: height } = this.page.stage;
+      const [x, y] = this.data.place(row);
+      showTip(this.page.tip, item, group, { x: x * ax + bx, y: y * ay + by, width, height });
+      if (aloud) this.ctx.announce(`${itemName(item)}, ${group ? `in ${groupName(group)}` : "in no group yet"}`);
+    } catch (error) {
+      if (this.hovered === row) this.page.tip.hidden = true;
+      if (aloud) this.ctx.announce(String(error));
+    }
+  }
+
+  /** @param {"left" | "right" | "up" | "down"} direction */
+  #step(direction) {
+    if (this.data.n === 0) return;
+    const { ax, ay } = this.camera.transform();
+    const from = this.hovered >= 0 ? this.hovered : this.pinned;
+    const row = from >= 0
+      ? this.index.step(from, direction, ax, ay, GAP)
+      : this.index.nearest(this.camera.x, this.camera.y, ax, ay, Infinity);
+    if (row < 0) {
+      this.ctx.announce("No further item this way");
+      return;
+    }
+    if (this.camera.show(...this.data.place(row))) this.painter.moved();
+    void this.#point(row, true);
+  }
+
+  /**
+   * @param {number} row
+   * @param {boolean} [enter] whether the focus goes to the panel
+   */
+  async #pin(row, enter = false) {
+    if (row < 0) {
+      this.#unpin();
+      return;
+    }
+    this.pinned = row;
+    this.#rings();
+    try {
+      await this.data.doubts();
+      this.data.even();
+    } catch {
+      // Without it the panel still says the rest.
+    }
+    await this.#panel();
+    if (enter) this.page.panel.querySelector("button")?.focus();
+    else this.page.panel.scrollIntoView({ block: "nearest" });
+  }
+
+  #unpin() {
+    const inside = this.page.panel.contains(document.activeElement);
+    this.pinned = -1;
+    this.page.panel.hidden = true;
+    this.#rings();
+    if (inside) this.page.overlay.focus();
+  }
+
+  async #panel() {
+    const row = this.pinned;
+    try {
+      const item = await this.items.get(row);
+      if (this.pinned !== row) return;
+      const { panel } = this.page;
+      const held = panel.contains(document.activeElement) ? document.activeElement?.getAttribute("data-focus") : null;
+      const group = this.#groupOf(row);
+      const number = group?.number ?? null;
+      showPanel(panel, item, group, this.data.doubt[row] ?? 0, {
+        close: () => this.#unpin(),
+        alone: () => this.#isolate(this.painter.alone === number ? null : number),
+        isAlone: number !== null && this.painter.alone === number,
+        open: () => this.ctx.go(`groups/${number}`),
+        notHere: () => void giveHint(this.ctx, `api/groups/${number}/not-here`, { row }, "Kept as a hint:"),
+      });
+      if (held) /** @type {HTMLElement | null} */ (panel.querySelector(`[data-focus="${held}"]`))?.focus();
+    } catch (error) {
+      this.ctx.toast(String(error), "bad");
+    }
+  }
+}

@@ -1,0 +1,172 @@
+// From arrays to a picture: which colour each item has, at which place, with what is drawn over it.
+
+import { computed, doubtColors, mix, NONE, rgb } from "./colors.js";
+import { colour } from "./dom.js";
+import { Camera } from "./map_camera.js";
+import { shownColor } from "./map_legend.js";
+import { drawOverlay } from "./map_overlay.js";
+import { mixedOrder, orderBy, pixel, Raster } from "./map_raster.js";
+
+/** @import {Rgb} from "./colors.js" */
+/** @import {Group} from "./hints.js" */
+/** @import {MapData} from "./map_data.js" */
+/** @import {Page} from "./map_page.js" */
+
+const GLIDE = 450; // milliseconds in which points move to a new layout
+const MOST_GLIDING = 50000; // points; more would stutter
+
+/** Paints the map. */
+export class Painter {
+  /**
+   * @param {Page} page
+   * @param {MapData} data
+   */
+  constructor(page, data) {
+    this.page = page;
+    this.data = data;
+    this.raster = new Raster(page.points);
+    this.camera = new Camera(); // in CSS pixels
+    /** @type {"group" | "doubt"} */
+    this.by = "group";
+    /** @type {number | null} the group that is shown alone */
+    this.alone = null;
+    this.lines = true;
+    /** @type {Map<number, Group>} */
+    this.groups = new Map();
+    /** @type {{row: number, strong: boolean}[]} */
+    this.rings = [];
+    /** @type {Float32Array} */
+    this.xy = data.xy; // where points are now, which is on the way to data.xy while they glide
+    this.order = new Uint32Array(0);
+    this.ratio = 1;
+    this.frame = 0;
+    this.gliding = 0;
+  }
+
+  /** Stop what is under way. */
+  stop() {
+    cancelAnimationFrame(this.frame);
+    cancelAnimationFrame(this.gliding);
+  }
+
+  /** Fit the canvases to their place in the page. */
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.page.stage;
+    if (width === 0 || height === 0) return;
+    this.ratio = Math.min(3, window.devicePixelRatio || 1);
+    this.camera.resize(width, height);
+    const { overlay } = this.page;
+    overlay.width = Math.round(width * this.ratio);
+    overlay.height = Math.round(height * this.ratio);
+    this.raster.resize(overlay.width, overlay.height, this.ratio);
+    this.#project(); // now, as a canvas of a new size is empty
+    this.paint();
+  }
+
+  /** The camera has moved: everything anew with the next frame. */
+  moved() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.#project();
+      this.paint();
+    });
+  }
+
+  /** There is a new layout: go there, in a short movement if that is wanted and possible. */
+  layout() {
+    cancelAnimationFrame(this.gliding);
+    const from = this.xy;
+    const to = this.data.xy;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (from.length !== to.length || this.data.n > MOST_GLIDING || calm) {
+      this.place(to);
+      return;
+    }
+    const now = new Float32Array(to.length);
+    const start = performance.now();
+    /** @param {number} time */
+    const frame = (time) => {
+      const t = Math.min(1, Math.max(0, (time - start) / GLIDE));
+      if (t === 1) {
+        this.place(to);
+        return;
+      }
+      const share = t * t * (3 - 2 * t);
+      for (let k = 0; k < to.length; k++) now[k] = from[k] + (to[k] - from[k]) * share;
+      this.place(now);
+      this.gliding = requestAnimationFrame(frame);
+    };
+    this.gliding = requestAnimationFrame(frame);
+  }
+
+  /**
+   * Put points at their places. The most doubtful lie on top where doubt is shown, else it is as luck will have it.
+   * @param {Float32Array} [xy]
+   */
+  place(xy = this.xy) {
+    this.xy = xy;
+    if (this.order.length !== this.data.n) this.order = mixedOrder(this.data.n);
+    this.raster.setPoints(xy, this.by === "doubt" ? orderBy(this.data.doubt) : this.order);
+    this.#project();
+    this.paint();
+  }
+
+  #project() {
+    const { ax, ay, bx, by } = this.camera.transform();
+    const r = this.ratio;
+    this.raster.project({ ax: ax * r, ay: ay * r, bx: bx * r, by: by * r });
+  }
+
+  /** Give points their colours. Their places stay, so this alone is needed when groups change. */
+  paint() {
+    const background = computed(colour("--surface"));
+    const faint = mix(background, rgb(NONE), 0.22);
+    const { data, alone } = this;
+    if (data.labels.length < data.n || data.doubt.length < data.n) return;
+    if (this.by === "group") {
+      this.raster.paint(data.labels, this.#palette(background, faint), background, alone);
+    } else {
+      const colors = [...doubtColors(background), faint];
+      this.#ramp(colors);
+      if (alone === null) this.raster.paint(data.doubt, colors, background);
+      else {
+        const values = data.doubt.length === data.n ? Uint16Array.from(data.doubt) : new Uint16Array(data.n);
+        for (let i = 0; i < values.length; i++) if (data.labels[i] !== alone) values[i] = 256;
+        this.raster.paint(values, colors, background);
+      }
+    }
+    this.over();
+  }
+
+  /** Lines and rings, which lie over the points. */
+  over() {
+    drawOverlay(this.page.overlay, this.ratio, this.camera.transform(), this.xy, this.lines ? this.data.links : [], this.rings);
+  }
+
+  /**
+   * The colour of each group by its number; the last one is of those that have none.
+   * @param {Rgb} background
+   * @param {Rgb} faint
+   * @returns {Rgb[]}
+   */
+  #palette(background, faint) {
+    const most = Math.max(-1, ...this.groups.keys());
+    const none = mix(background, rgb(NONE), 0.6);
+    return Array.from({ length: most + 2 }, (_, number) => {
+      if (this.alone !== null && number !== this.alone) return faint;
+      const group = this.groups.get(number);
+      return group ? shownColor(group, background) : none;
+    });
+  }
+
+  /** @param {Rgb[]} colors */
+  #ramp(colors) {
+    const context = this.page.ramp.querySelector("canvas")?.getContext("2d");
+    if (!context) return;
+    const image = context.createImageData(256, 1);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let i = 0; i < 256; i++) pixels[i] = pixel(colors[i] ?? [0, 0, 0]);
+    context.putImageData(image, 0, 0);
+  }
+}

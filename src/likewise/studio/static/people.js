@@ -1,0 +1,214 @@
+// People and results, for the owner: who answers, how far they agree, links to let somebody in, and files to take away.
+
+import { count, fill, h, openDialog } from "./dom.js";
+import { latest } from "./hints.js";
+import { useStyle } from "./styles.js";
+
+/** @import {Context, Unmount} from "./types.js" */
+
+/**
+ * @typedef {object} PersonRow
+ * @property {number} id
+ * @property {string} name
+ * @property {"owner" | "annotator"} role
+ * @property {boolean} active
+ * @property {number} n_answers
+ * @property {number} n_shared
+ * @property {number | null} accuracy
+ * @property {number | null} reliability
+ * @property {number | null} seconds
+ */
+
+/** @typedef {{n_shared: number, observed: number | null, alpha: number | null}} Agreement */
+
+const WHATS = [["labels", "Groups", "each item with its group"], ["answers", "Answers", "with who said it, when and how long it took"], ["hints", "Hints", "what the answers come to, for likewise in Python"]];
+const FORMATS = [["csv", "CSV"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
+
+/**
+ * @param {HTMLElement} root
+ * @param {Context} ctx
+ * @returns {Promise<Unmount>}
+ */
+export async function mount(root, ctx) {
+  await useStyle("groups.css");
+  if (ctx.me.person.role !== "owner") {
+    fill(root, h("section", { class: "view" }, h("h1", null, "People"), h("p", null, "Only the owner of the project sees who answers what.")));
+    return () => {};
+  }
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "People" });
+  const agreement = h("div", null);
+  fill(root, h("section", { class: "view" }, h("h1", null, "People and results"),
+    h("div", { class: "people-part" }, agreement, table, form(ctx, () => update()), explained()),
+    results(ctx)));
+  const update = latest(async () => {
+    try {
+      const got = await ctx.api.get("api/people");
+      if (signal.aborted) return;
+      const held = document.activeElement?.getAttribute("data-focus");
+      fill(agreement, agreed(got.agreement, got.people));
+      fill(table, peopleTable(ctx, got.people, update));
+      if (held) /** @type {HTMLElement | null} */ (table.querySelector(`[data-focus="${CSS.escape(held)}"]`))?.focus();
+    } catch (error) {
+      fill(agreement, h("p", { class: "note bad" }, String(error)));
+    }
+  });
+  ctx.events.addEventListener("picture", update, { signal });
+  ctx.events.addEventListener("found", update, { signal });
+  void update();
+  return () => stopped.abort();
+}
+
+/** @param {number | null} share */
+function percent(share) {
+  return share === null ? "–" : `${Math.round(100 * share)} %`;
+}
+
+/** @param {number | null} share */
+function trust(share) {
+  if (share === null) return "not known yet";
+  if (share >= 0.75) return "high";
+  return share >= 0.4 ? "fair" : share >= 0.25 ? "low" : "too low to count alone";
+}
+
+/**
+ * @param {Agreement} agreement
+ * @param {PersonRow[]} people
+ */
+function agreed({ n_shared, observed, alpha }, people) {
+  const sum = people.reduce((all, person) => all + person.n_answers, 0);
+  if (n_shared === 0 || observed === null) {
+    return h("p", { class: "muted" }, `${count(sum, "answer")} of ${count(people.length, "person", "people")}. No question was answered by two people yet, so nothing can be said of agreement.`);
+  }
+  return h("p", null, `${count(sum, "answer")} of ${count(people.length, "person", "people")}. On ${count(n_shared, "question")} that several answered they agree in `,
+    h("strong", { class: "number" }, percent(observed)), alpha === null ? "." : ` (Krippendorff's alpha ${alpha.toFixed(2)}).`);
+}
+
+function explained() {
+  return h("details", { class: "small" }, h("summary", null, "What do the columns mean?"),
+    h("dl", { class: "words-list" },
+      h("dt", null, "Shared"), h("dd", null, "Questions that somebody else answered too. All that follows is found from these; with --overlap 2 each question is put to two people."),
+      h("dt", null, "Agreement"), h("dd", null, "How often this person says what all answers together make most likely."),
+      h("dt", null, "Reliability"), h("dd", null, "How much an answer tells: 100 % if it is always right, 0 % if it is no better than a guess. Answers weigh by it where people disagree, and somebody below 25 % is not believed alone."),
+      h("dt", null, "Seconds"), h("dd", null, "The median time to an answer.")));
+}
+
+/**
+ * @param {Context} ctx
+ * @param {PersonRow[]} people
+ * @param {() => void} update
+ */
+function peopleTable(ctx, people, update) {
+  /** @param {PersonRow} person */
+  const row = (person) => {
+    const me = person.id === ctx.me.person.id;
+    return h("tr", { class: person.active ? "" : "locked" },
+      h("th", { scope: "row", dir: "auto" }, person.name, me && h("span", { class: "muted" }, " (you)"), !person.active && h("span", { class: "muted" }, " (locked out)")),
+      h("td", null, person.role),
+      h("td", { class: "number" }, person.n_answers.toLocaleString("en")),
+      h("td", { class: "number" }, person.n_shared.toLocaleString("en")),
+      h("td", { class: "number" }, percent(person.accuracy)),
+      h("td", null, h("span", { class: "number" }, percent(person.reliability)), " ", h("span", { class: "small muted" }, trust(person.reliability))),
+      h("td", { class: "number" }, person.seconds === null ? "–" : person.seconds.toFixed(1)),
+      h("td", null, h("div", { class: "row acts" },
+        person.active && h("button", { type: "button", class: "small", "aria-label": `New link for ${person.name}`, "data-focus": `link ${person.id}`, on: { click: () => newLink(ctx, person) } }, "New link"),
+        !me && h("button", { type: "button", class: "small quiet", "aria-label": `${person.active ? "Lock out" : "Let in again"} ${person.name}`, "data-focus": `active ${person.id}`,
+          on: { click: () => setActive(ctx, person, update) } }, person.active ? "Lock out" : "Let in again"))));
+  };
+  const heads = ["Name", "Role", "Answers", "Shared", "Agreement", "Reliability", "Seconds", "Actions"];
+  return h("table", { class: "people" }, h("caption", { class: "sr" }, "Everybody who may log in"),
+    h("thead", null, h("tr", null, ...heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", null, ...people.map(row)));
+}
+
+/**
+ * @param {Context} ctx
+ * @param {PersonRow} person
+ */
+async function newLink(ctx, person) {
+  try {
+    const { link } = await ctx.api.post(`api/people/${person.id}/link`, {});
+    showLink(ctx, person.name, link);
+  } catch (error) {
+    ctx.toast(String(error), "bad");
+  }
+}
+
+/**
+ * @param {Context} ctx
+ * @param {PersonRow} person
+ * @param {() => void} update
+ */
+async function setActive(ctx, person, update) {
+  try {
+    await ctx.api.post(`api/people/${person.id}/active`, { active: !person.active });
+    ctx.toast(person.active ? `${person.name} is locked out. Their answers stay.` : `${person.name} may log in again.`, "good");
+    update();
+  } catch (error) {
+    ctx.toast(String(error), "bad");
+  }
+}
+
+/**
+ * The link that lets somebody in; it is shown this once.
+ * @param {Context} ctx
+ * @param {string} name
+ * @param {string} link
+ */
+function showLink(ctx, name, link) {
+  const field = h("input", { type: "text", readonly: true, value: link, "aria-label": `Login link of ${name}`, spellcheck: "false" });
+  const copy = h("button", { type: "button", class: "primary", on: { click: async () => {
+    try {
+      await navigator.clipboard.writeText(link);
+      copy.textContent = "Copied";
+      ctx.announce("The link was copied.");
+    } catch {
+      // No clipboard on plain http away from this machine.
+      field.select();
+      ctx.toast("Press Ctrl+C to copy the link.", "info");
+    }
+  } } }, "Copy");
+  openDialog(`A link for ${name}`, [
+    h("p", null, "Send it to this person only: whoever opens it first is logged in as them. It works once, and is not shown again."),
+    h("div", { class: "row link-row" }, field, copy),
+  ]);
+  field.select();
+}
+
+/**
+ * @param {Context} ctx
+ * @param {() => void} update
+ */
+function form(ctx, update) {
+  const name = h("input", { type: "text", id: "new-name", required: true, maxlength: "100", autocomplete: "off" });
+  const role = h("select", { id: "new-role" }, h("option", { value: "annotator" }, "annotator: answers questions"), h("option", { value: "owner" }, "owner: sees and does everything"));
+  const add = h("button", { type: "submit", class: "primary" }, "Add and make a link");
+  return h("form", { class: "row people-form", on: { submit: async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    add.disabled = true;
+    try {
+      const { person, link } = await ctx.api.post("api/people", { name: name.value.trim(), role: role.value });
+      name.value = "";
+      update();
+      showLink(ctx, person.name, link);
+    } catch (error) {
+      ctx.toast(String(error), "bad");
+    } finally {
+      add.disabled = false;
+    }
+  } } },
+  h("div", { class: "field" }, h("label", { for: "new-name" }, "Name of somebody new"), name),
+  h("div", { class: "field" }, h("label", { for: "new-role" }, "Role"), role), add);
+}
+
+/** @param {Context} ctx */
+function results(ctx) {
+  return h("section", { class: "people-part results", "aria-label": "Results" }, h("h2", null, "Results"),
+    h("table", null, h("caption", { class: "sr" }, "Files to take away"),
+      h("tbody", null, ...WHATS.map(([what, label, about]) => h("tr", null,
+        h("th", { scope: "row" }, label, h("span", { class: "small muted" }, ` ${about}`)),
+        h("td", null, h("div", { class: "row" }, ...FORMATS.map(([format, short]) =>
+          h("a", { class: "button small", href: ctx.api.url("api/export", { what, format }), download: true, "aria-label": `${label} as ${short}` }, short)))))))),
+    h("p", null, h("a", { class: "button", href: ctx.api.url("api/report"), target: "_blank", rel: "noopener" }, "Open the report"),
+      h("span", { class: "small muted" }, " One page with the groups, the answers and how to load them.")));
+}

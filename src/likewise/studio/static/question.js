@@ -1,0 +1,237 @@
+/**
+ * The question page: one key answers, keeps the answer and shows the next question.
+ *
+ * `mount(root, ctx, options)`; a study uses it too, with `progress: false`, `why: false` and its own `onFinished`.
+ * The section has `data-state` (starting, ready, thinking, finished, lost), `data-question` (the id of the one shown) and
+ * `data-ready="true"` once the question is painted and keys count.
+ */
+
+/** @import {Context, Question, Unmount, Word} from "./types.js" */
+import { Asking, Clock } from "./asking.js";
+import { fill, h } from "./dom.js";
+import { figures, glyph, LETTERS, zoom } from "./item.js";
+import { drawProgress } from "./progress.js";
+import { openHelp, openSettings, preferences } from "./settings.js";
+
+const GUARD = 120; // ms after the paint in which a second press of a hurried finger does not count
+
+/** @type {Record<string, {action: string, word: Word, label: string, look: string}[]>} */
+const CHOICES = {
+  pair: [
+    { action: "pair.different", word: "DIFFERENT", label: "Different", look: "no" },
+    { action: "pair.unsure", word: "UNSURE", label: "Unsure", look: "" },
+    { action: "pair.same", word: "SAME", label: "Same", look: "yes" },
+  ],
+  triplet: [
+    { action: "triplet.ab", word: "AB", label: "A and B", look: "yes" },
+    { action: "triplet.ac", word: "AC", label: "A and C", look: "yes" },
+    { action: "triplet.bc", word: "BC", label: "B and C", look: "yes" },
+    { action: "triplet.neither", word: "NEITHER", label: "No two", look: "no" },
+    { action: "triplet.unsure", word: "UNSURE", label: "Unsure", look: "" },
+  ],
+};
+
+/**
+ * @param {HTMLElement} root
+ * @param {Context} ctx
+ * @param {{progress?: boolean, why?: boolean, without?: ReadonlySet<string>, onFinished?: (message: string | null) => void, onAnswer?: (question: Question, word: Word | null) => void}} [options]
+ *   `without`: actions that are not offered, such as "undo" or "pair.unsure"
+ * @returns {Unmount}
+ */
+export function mount(root, ctx, options = {}) {
+  const asking = new Asking(ctx);
+  const clock = new Clock();
+  let ready = false;
+  let shown = ""; // id of the question that is painted
+  let kind = ""; // whose buttons are there
+
+  const heading = h("h1", { id: "question-text" });
+  const why = h("div", { class: "ask-more" });
+  const items = h("div", { class: "items" });
+  const answers = h("div", { class: "answers", role: "group", "aria-labelledby": "question-text" });
+  const more = h("div", { class: "more" });
+  const strip = h("aside", { class: "progress", "aria-label": "Progress", hidden: options.progress === false });
+  const still = h("div", { class: "still" });
+  const page = h("section", { class: "view question", "data-state": "starting" },
+    h("div", { class: "ask" }, heading, why), items, still, h("div", { class: "desk" }, answers, more), strip);
+  fill(root, page);
+
+  /** @param {Word} word */
+  const answer = (word) => {
+    if (!ready || !asking.current) return;
+    const question = asking.current;
+    const seconds = clock.seconds;
+    ready = false;
+    asking.answer(word, seconds);
+    options.onAnswer?.(question, word);
+  };
+  const skip = () => {
+    if (!ready || !asking.current) return;
+    const question = asking.current;
+    const seconds = clock.seconds;
+    ready = false;
+    asking.skip(seconds);
+    ctx.toast("Skipped. You find it again in the history.");
+    options.onAnswer?.(question, null);
+  };
+  const undo = () => {
+    if (asking.state === "ready" && !ready) return;
+    ready = false;
+    const at = asking.current;
+    asking.undo();
+    ctx.announce("Taken back.");
+    if (asking.current === at) ready = at !== null; // nothing to show yet: it comes with the reply
+  };
+  const closer = () => asking.current && zoom(asking.current.items);
+  /** @param {number} i */
+  const play = (i) => {
+    const player = items.querySelectorAll("figure")[i]?.querySelector("audio");
+    if (!player) return;
+    if (player.paused) void player.play().catch(() => {});
+    else player.pause();
+  };
+
+  /**
+   * A button with its key on it. A press by pointer leaves no focus behind, else Space would press it again.
+   * @param {string} action
+   * @param {string} label
+   * @param {string} look
+   * @param {() => void} act
+   * @param {string} [icon]
+   */
+  const button = (action, label, look, act, icon) => {
+    const key = ctx.keys.label(action);
+    const made = h("button", { type: "button", class: look, "data-action": action, "aria-keyshortcuts": key ? ctx.keys.of(action).map(spoken).join(" ") : null },
+      icon && glyph(icon), h("span", null, label), key && h("kbd", { "aria-hidden": "true" }, key));
+    made.addEventListener("click", (event) => {
+      if (event.detail > 0) made.blur();
+      act();
+    });
+    return made;
+  };
+
+  let endKeys = () => {};
+  const drawButtons = () => {
+    const offered = (/** @type {string} */ action) => !options.without?.has(action);
+    const choices = (CHOICES[kind] ?? []).filter((choice) => offered(choice.action));
+    const layer = /** @type {Record<string, () => void>} */ ({ undo, skip, zoom: closer });
+    for (const choice of choices) layer[choice.action] = () => answer(choice.word);
+    [0, 1, 2].forEach((i) => { layer[`play.${i + 1}`] = () => play(i); });
+    endKeys();
+    endKeys = ctx.keys.use(Object.fromEntries(Object.entries(layer).filter(([action]) => offered(action))));
+    answers.className = `answers ${kind}`;
+    fill(answers, ...choices.map((choice) => button(choice.action, choice.label, `answer ${choice.look}`, () => answer(choice.word))));
+    fill(more,
+      offered("undo") && button("undo", "Undo", "quiet", undo, "M9 14L4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3"),
+      offered("skip") && button("skip", "Skip", "quiet", skip, "M5 5l8 7-8 7zM19 5v14"),
+      button("zoom", "Closer", "quiet", closer, "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l5 5"),
+      button("reference", "Reference", "quiet", () => ctx.showReference(), "M4 5a2 2 0 0 1 2-2h14v16H6a2 2 0 0 0-2 2zM20 19v2H6"),
+      button("help", "Keys", "quiet", () => openHelp(ctx), "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8"),
+      button("settings", "Settings", "quiet", () => openSettings(ctx), "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4"));
+  };
+
+  /** @param {Question} question */
+  const showQuestion = (question) => {
+    if (shown === question.id && page.dataset["state"] === "ready") {
+      ready = true;
+      return;
+    }
+    page.dataset["ready"] = "false";
+    page.dataset["question"] = question.id;
+    if (kind !== question.kind || answers.childElementCount === 0) {
+      kind = question.kind;
+      drawButtons();
+    }
+    heading.className = "";
+    fill(heading, question.text || (kind === "pair" ? "Do these belong together?" : "Which two belong together?"));
+    fill(why, question.practice && h("span", { class: "badge" }, "practice"),
+      question.why && options.why !== false && h("details", { class: "why" }, h("summary", null, "Why this one?"), h("p", { dir: "auto" }, question.why)));
+    items.className = `items ${kind}`;
+    items.replaceChildren(...figures(question.items, { marks: preferences.marks, onSettled: () => shown === question.id && clock.start() }));
+    shown = question.id;
+    ctx.announce([heading.textContent, ...question.items.map((item, i) => `${LETTERS[i]}: ${item.title}`)].join(". "));
+    requestAnimationFrame(() => setTimeout(() => {
+      if (shown !== question.id) return;
+      clock.start();
+      setTimeout(() => {
+        if (shown !== question.id || asking.current?.id !== question.id) return;
+        ready = true;
+        page.dataset["ready"] = "true";
+      }, GUARD);
+    }));
+  };
+
+  const showStill = () => {
+    shown = "";
+    delete page.dataset["question"];
+    page.dataset["ready"] = "false";
+    heading.className = "sr";
+    fill(why);
+    fill(items);
+    const said = STILL[asking.state];
+    fill(heading, said?.title ?? "Questions");
+    fill(still, h("div", { class: "empty" },
+      asking.state !== "finished" && h("div", { class: "dots", "aria-hidden": "true" }, h("span"), h("span"), h("span")),
+      h("p", { class: "large", "aria-hidden": "true" }, said?.title ?? ""),
+      h("p", { class: "muted" }, asking.message ?? said?.text ?? ""),
+      asking.state === "finished" && [
+        asking.progress?.advice && !asking.progress.worth_asking && h("p", null, asking.progress.advice),
+        h("div", { class: "row" },
+          h("a", { class: "button primary", href: "#/groups" }, "See the groups"),
+          ctx.me.person.role === "owner" && h("a", { class: "button", href: ctx.api.url("api/export", { what: "labels", format: "csv" }), download: true }, "Save the labels (CSV)"),
+          h("a", { class: "button", href: "#/history" }, "Look at my answers")),
+      ],
+      asking.state === "lost" && [
+        ctx.outbox.waiting.length > 0 && h("p", null, `${ctx.outbox.waiting.length} of your answers are kept on this machine and sent when the server is back.`),
+        h("div", { class: "row" }, h("button", { type: "button", on: { click: () => { ctx.outbox.retry(); void asking.more(); } } }, "Try now")),
+      ]));
+    if (asking.state !== "starting") ctx.announce(`${said?.title ?? ""} ${asking.message ?? ""}`);
+  };
+
+  const show = () => {
+    const before = page.dataset["state"];
+    if (asking.state === "finished" && options.onFinished) options.onFinished(asking.message);
+    if (asking.state === "ready" && asking.current) {
+      showQuestion(asking.current);
+      if (before !== "ready") fill(still);
+    } else if (before !== asking.state || asking.state === "finished") showStill();
+    page.dataset["state"] = asking.state;
+  };
+  const redraw = () => {
+    drawButtons();
+    if (!asking.current) return;
+    shown = "";
+    showQuestion(asking.current);
+  };
+  const hide = () => clock.turn(document.hidden);
+
+  asking.addEventListener("show", show);
+  asking.addEventListener("progress", () => asking.progress && drawProgress(strip, asking.progress));
+  document.addEventListener("visibilitychange", hide);
+  ctx.keys.addEventListener("change", redraw);
+  ctx.events.addEventListener("preferences", redraw);
+  drawButtons();
+  showStill();
+  void asking.start();
+
+  return () => {
+    asking.stop();
+    endKeys();
+    document.removeEventListener("visibilitychange", hide);
+    ctx.keys.removeEventListener("change", redraw);
+    ctx.events.removeEventListener("preferences", redraw);
+  };
+}
+
+/** @type {Record<string, {title: string, text: string}>} */
+const STILL = {
+  starting: { title: "One moment…", text: "" },
+  thinking: { title: "Thinking about what to ask next…", text: "The question appears here by itself." },
+  finished: { title: "Nothing more to ask.", text: "Every question worth asking has its answer." },
+  lost: { title: "The server does not answer.", text: "The page goes on trying." },
+};
+
+/** @param {string} key as `aria-keyshortcuts` wants it */
+function spoken(key) {
+  return key === " " ? "Space" : key.length === 1 ? key.toUpperCase() : key;
+}

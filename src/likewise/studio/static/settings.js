@@ -1,0 +1,117 @@
+/** What each person likes: light or dark, marks, keys. Kept on this machine. And the help. */
+
+/** @import {Context} from "./types.js" */
+import { fill, h, openDialog } from "./dom.js";
+import { ACTIONS, keyName } from "./keys.js";
+
+const STORED = "likewise preferences";
+
+/** @type {{theme: "auto" | "light" | "dark", marks: boolean}} */
+export const preferences = { theme: "auto", marks: true };
+
+try {
+  const kept = JSON.parse(localStorage.getItem(STORED) ?? "{}");
+  if (["auto", "light", "dark"].includes(kept.theme)) preferences.theme = kept.theme;
+  if (typeof kept.marks === "boolean") preferences.marks = kept.marks;
+} catch {
+  // as shipped
+}
+
+/** Put the theme on the page. */
+export function applyTheme() {
+  if (preferences.theme === "auto") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = preferences.theme;
+}
+
+/**
+ * @param {Context} ctx
+ * @param {Partial<typeof preferences>} wanted
+ */
+export function prefer(ctx, wanted) {
+  Object.assign(preferences, wanted);
+  try {
+    localStorage.setItem(STORED, JSON.stringify(preferences));
+  } catch {
+    // holds until the page is closed
+  }
+  applyTheme();
+  ctx.events.dispatchEvent(new CustomEvent("theme" in wanted ? "theme" : "preferences"));
+}
+
+/** @param {Context} ctx */
+export function openSettings(ctx) {
+  const themes = /** @type {const} */ ([["auto", "As the system"], ["light", "Light"], ["dark", "Dark"]]);
+  const said = h("p", { class: "small", role: "status" });
+  const keys = h("div", { class: "keys" });
+  openDialog("Settings", [
+    h("fieldset", null, h("legend", null, "Look"),
+      h("div", { class: "row" }, ...themes.map(([value, label]) => h("label", { class: "check" },
+        h("input", { type: "radio", name: "theme", value, checked: preferences.theme === value, on: { change: () => prefer(ctx, { theme: value }) } }), label))),
+      h("label", { class: "check" },
+        h("input", { type: "checkbox", checked: preferences.marks, on: { change: (event) => prefer(ctx, { marks: event.target.checked }) } }),
+        "Mark what sets texts and rows apart")),
+    h("fieldset", null, h("legend", null, "Keys"),
+      h("label", { class: "check" },
+        h("input", { type: "checkbox", checked: ctx.keys.enabled, on: { change: (event) => ctx.keys.enable(event.target.checked) } }),
+        "Single keys answer and act"),
+      h("p", { class: "muted small" }, "Press a button below, then the key you want. Esc leaves it as it is."),
+      keys, said,
+      h("button", { type: "button", on: { click: () => { ctx.keys.reset(); draw(); said.textContent = "The keys are as shipped again."; } } }, "Keys as shipped")),
+  ]);
+
+  const draw = () => fill(keys, ...ACTIONS.map((action) => {
+    const label = action.group === "any" ? action.label : `${action.label} (${action.group})`;
+    const button = h("button", { type: "button", "aria-label": `Key for ${label}: ${ctx.keys.of(action.name).map(keyName).join(" or ") || "none"}` },
+      ...ctx.keys.of(action.name).map((key) => h("kbd", null, keyName(key))), ctx.keys.of(action.name).length === 0 && "none");
+    button.addEventListener("click", () => {
+      fill(button, "press a key…");
+      /** @param {KeyboardEvent} event */
+      const heard = (event) => {
+        if (["Shift", "Control", "Alt", "Meta", "CapsLock", "Tab"].includes(event.key)) return;
+        event.preventDefault();
+        event.stopPropagation();
+        leave();
+        if (event.key !== "Escape") {
+          const lost = ctx.keys.bind(action.name, event.key);
+          said.textContent = `${label} is now ${keyName(event.key)}.${lost ? ` It no longer means “${lost}”.` : ""}`;
+        }
+        draw();
+        /** @type {HTMLElement | null} */ (keys.querySelector(`[data-name="${action.name}"]`))?.focus();
+      };
+      const leave = () => {
+        document.removeEventListener("keydown", heard, true);
+        button.removeEventListener("blur", left);
+      };
+      const left = () => { leave(); draw(); };
+      document.addEventListener("keydown", heard, true);
+      button.addEventListener("blur", left);
+    });
+    button.dataset["name"] = action.name;
+    return h("div", { class: "binding" }, h("span", null, label), button);
+  }));
+  draw();
+}
+
+/** @param {Context} ctx */
+export function openHelp(ctx) {
+  const ask = ctx.me.project.ask;
+  /**
+   * @param {string} title
+   * @param {string} group
+   */
+  const list = (title, group) => h("section", null, h("h3", null, title),
+    h("dl", { class: "keylist" }, ...ACTIONS.filter((action) => action.group === group).map((action) => h("div", null,
+      h("dt", null, action.label),
+      h("dd", null, ...ctx.keys.of(action.name).map((key) => h("kbd", null, keyName(key))), ctx.keys.of(action.name).length === 0 && "no key")))));
+  openDialog("Help", [
+    h("p", null, "Say whether items belong together. Each answer is kept at once, and the groups follow from all answers. "
+      + "“Unsure” is a good answer too: it is better than a guess. Skip what you want to see later."),
+    !ctx.keys.enabled && h("p", { class: "note warn" }, "Single keys are switched off in the settings."),
+    h("div", { class: "helps" },
+      ask !== "triplets" && list("Two items", "pair"),
+      ask !== "pairs" && list("Three items", "triplet"),
+      list("Always", "any")),
+    h("p", { class: "muted small" }, "The sign at the top tells whether all is saved. Without a connection you can go on: "
+      + "answers wait on this machine and are sent later. Keys can be changed under Settings."),
+  ], { class: "wide" });
+}

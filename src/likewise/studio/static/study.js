@@ -1,0 +1,204 @@
+/**
+ * A study, as somebody who takes part sees it: introduction, practice with the right answers told, tasks with
+ * breaks between them, a questionnaire, thanks. The server says which of them is due; nothing is kept here, so that
+ * a reload, another machine or a lost connection change nothing.
+ *
+ * The section has `data-stage`, as the server calls it.
+ */
+
+/** @import {Context, Question, Unmount, Word} from "./types.js" */
+import { fill, h, openDialog } from "./dom.js";
+import { itemCard, LETTERS } from "./item.js";
+import { mount as mountQuestion } from "./question.js";
+import { breakPage, donePage, introPage, troublePage } from "./study_pages.js";
+import { surveyPage } from "./study_survey.js";
+import { useStyle } from "./styles.js";
+
+/** @typedef {{number: number, of: number, kind: "pair" | "triplet", n: number, done: number}} Task */
+/**
+ * @typedef {object} Stage  what GET api/study gives
+ * @property {"intro" | "practice" | "break" | "task" | "survey" | "done"} stage
+ * @property {Task | null} task
+ * @property {boolean} reference
+ * @property {Word[]} answers
+ */
+
+/** An answer stands, and it is given: no unsure, no skip, no undo. The server refuses them as well. */
+const NOT_OFFERED = new Set(["undo", "skip", "pair.unsure", "triplet.unsure"]);
+
+/** @type {Record<string, string>} */
+const SAID = { SAME: "Same", DIFFERENT: "Different", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two" };
+
+/**
+ * @param {HTMLElement} root
+ * @param {Context} ctx
+ * @returns {Promise<Unmount>}
+ */
+export async function mount(root, ctx) {
+  let over = false;
+  /** @type {Unmount} */
+  let leave = () => {};
+
+  const refresh = async () => {
+    leave();
+    leave = () => {};
+    try {
+      await ctx.outbox.settled(1500); // what is on its way would not be counted
+      const stage = /** @type {Stage} */ (await ctx.api.get("api/study"));
+      if (!over) show(stage);
+    } catch (error) {
+      if (!over) page("trouble", troublePage(String(error), () => void refresh()));
+    }
+  };
+
+  /** @param {Stage} stage */
+  const show = (stage) => {
+    if (stage.task && (stage.stage === "practice" || stage.stage === "task")) leave = ask(root, ctx, stage, stage.task, () => void refresh());
+    else if (stage.stage === "intro") page("intro", introPage(ctx, stage, goOn));
+    else if (stage.stage === "break" && stage.task) page("break", breakPage(stage.task, goOn));
+    else if (stage.stage === "survey") page("survey", surveyPage(fillIn));
+    else page("done", donePage());
+  };
+
+  const goOn = async () => {
+    try {
+      await ctx.api.post("api/study/next", { key: ctx.api.key() });
+    } catch (error) {
+      ctx.toast(String(error), "bad"); // another tab may have gone on: the server tells where we are
+    }
+    await refresh();
+  };
+
+  /** @param {Record<string, string>} answers */
+  const fillIn = async (answers) => {
+    try {
+      await ctx.outbox.post("api/study/survey", { key: ctx.api.key(), ...answers });
+    } catch (error) {
+      ctx.toast(String(error), "bad");
+    }
+    await refresh();
+  };
+
+  /**
+   * @param {string} stage
+   * @param {HTMLElement[]} content the first is the heading
+   */
+  const page = (stage, content) => {
+    fill(root, h("section", { class: "view study", "data-stage": stage }, ...content));
+    content[0]?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  };
+
+  await useStyle("study.css");
+  await refresh();
+  return () => {
+    over = true;
+    leave();
+  };
+}
+
+/**
+ * Put the questions of a practice or a task, under a line that says how far it is.
+ * @param {HTMLElement} root
+ * @param {Context} ctx
+ * @param {Stage} stage
+ * @param {Task} task
+ * @param {() => void} onEnd
+ * @returns {Unmount}
+ */
+function ask(root, ctx, stage, task, onEnd) {
+  const words = h("span", { class: "number" });
+  const bar = h("progress", { max: task.n, "aria-label": "Questions answered" });
+  const room = h("div", { class: "root" });
+  /** @type {{question: Question, word: Word}[]} practice whose right answer is not here yet */
+  const open = [];
+  let done = task.done;
+  let ended = false;
+  const draw = () => {
+    const name = stage.stage === "practice" ? "Practice" : `Task ${task.number} of ${task.of}`;
+    words.textContent = `${name} · ${Math.min(done + 1, task.n)} of ${task.n}`;
+    bar.value = done;
+  };
+  const finish = () => {
+    if (ended || document.querySelector("dialog.feedback[open]")) return;
+    ended = true;
+    onEnd();
+  };
+  /** @param {Event} event */
+  const heard = (event) => {
+    const { result } = /** @type {CustomEvent<{result?: {right?: Word | null}}>} */ (event).detail;
+    if (!result || !("right" in result)) return;
+    const answered = open.shift();
+    if (!answered || !result.right) return;
+    const last = done >= task.n;
+    feedback(answered.question, answered.word, result.right, last, () => { if (last) finish(); });
+  };
+
+  draw();
+  fill(root, h("div", { class: "study-asking", "data-stage": stage.stage }, h("div", { class: "study-line", role: "group", "aria-label": "Where you are" }, words, bar), room));
+  ctx.outbox.addEventListener("sent", heard);
+  const leave = mountQuestion(room, { ...ctx, keys: withoutSome(ctx.keys) }, {
+    progress: false,
+    why: false,
+    onAnswer: (question, word) => {
+      done += 1;
+      if (stage.stage === "practice" && word) open.push({ question, word });
+      draw();
+    },
+    onFinished: finish,
+  });
+  return () => {
+    ended = true;
+    ctx.outbox.removeEventListener("sent", heard);
+    leave();
+  };
+}
+
+/**
+ * Tell the right answer to a practice question, with its items once more.
+ * @param {Question} question
+ * @param {Word} said
+ * @param {Word} right
+ * @param {boolean} last
+ * @param {() => void} onClose
+ */
+function feedback(question, said, right, last, onClose) {
+  const good = said === right;
+  const next = h("button", { type: "button", class: "primary", on: { click: () => dialog.close() } }, last ? "Go on" : "Next question");
+  const dialog = openDialog(good ? "That is right" : "Not quite", [
+    h("div", { class: "study-items" }, ...question.items.map((item, i) => h("div", null, h("span", { class: "letter" }, LETTERS[i] ?? ""), itemCard(item)))),
+    h("p", { class: `note ${good ? "good" : "bad"}` }, good ? `${SAID[right] ?? right}: ${meaning(right)}`
+      : `You said “${SAID[said] ?? said}”. The right answer is “${SAID[right] ?? right}”: ${meaning(right)}`),
+    h("div", { class: "row" }, next),
+  ], { class: "feedback", onClose });
+  next.focus();
+}
+
+/**
+ * What an answer says, in a sentence.
+ * @param {Word} word
+ */
+function meaning(word) {
+  if (word === "SAME") return "both belong to the same class.";
+  if (word === "DIFFERENT") return "they belong to different classes.";
+  if (word === "NEITHER") return "all three belong to one class, or each to another.";
+  return "these two belong to the same class, and the third to another.";
+}
+
+/**
+ * The keys without those that a study does not offer.
+ * @param {Context["keys"]} keys
+ * @returns {Context["keys"]}
+ */
+function withoutSome(keys) {
+  return new Proxy(keys, {
+    get(target, name) {
+      if (name === "use") {
+        return (/** @type {Record<string, () => void>} */ layer) =>
+          target.use(Object.fromEntries(Object.entries(layer).filter(([action]) => !NOT_OFFERED.has(action))));
+      }
+      const found = Reflect.get(target, name, target);
+      return typeof found === "function" ? found.bind(target) : found; // its private fields know only itself
+    },
+  });
+}

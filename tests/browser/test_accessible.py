@@ -1,0 +1,105 @@
+"""Screen readers and keyboards: axe-core finds nothing, in any state; all can be reached and is announced."""
+
+import pytest
+
+
+@pytest.mark.parametrize("kind", ["pictures", "texts", "sounds"])
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_axe_finds_nothing_on_questions(visit, studios, axe, kind, look):
+    ann = visit(studios(kind), color_scheme=look)
+    ann.press("1")
+    ann.saved()
+    assert axe(ann.page) == []
+
+
+def test_axe_finds_nothing_on_a_phone(visit, studios, axe):
+    ann = visit(studios("texts"), viewport={"width": 360, "height": 740})
+    ann.ready()
+    assert axe(ann.page) == []
+
+
+@pytest.mark.parametrize("key", ["?", "r", " "])
+def test_axe_finds_nothing_on_dialogs(visit, studio, axe, key):
+    ann = visit(studio)
+    ann.ready()
+    ann.page.keyboard.press(key)
+    ann.page.wait_for_selector("dialog[open]")
+    assert axe(ann.page) == []
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_axe_finds_nothing_on_settings_saving_and_history(visit, studio, axe, look):
+    ann = visit(studio, color_scheme=look)
+    ann.press("s")
+    ann.saved()
+    for opener in ("Settings", "saved"):
+        ann.page.locator("header").get_by_role("button", name=opener).click()
+        ann.page.wait_for_selector("dialog[open]")
+        assert axe(ann.page) == []
+        ann.page.keyboard.press("Escape")
+    ann.go("history")
+    ann.page.wait_for_selector(".past")
+    assert axe(ann.page) == []
+    ann.page.get_by_role("button", name="Undo: Same").click()
+    ann.page.wait_for_selector(".past.undone")
+    assert axe(ann.page) == []
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_axe_finds_nothing_while_something_is_amiss(visit, studio, axe, look):
+    ann = visit(studio, color_scheme=look)
+    ann.ready()
+    ann.context.set_offline(True)
+    for _ in range(3):
+        ann.page.keyboard.press("s")
+        ann.page.wait_for_timeout(1)
+        if ann.page.get_attribute("section.question", "data-state") == "ready":
+            ann.ready()
+    ann.saved("stuck")
+    assert axe(ann.page) == []
+    ann.context.set_offline(False)
+    ann.saved()
+
+
+@pytest.mark.parametrize("state", ["thinking", "finished"])
+def test_axe_finds_nothing_between_questions(visit, studio, axe, state):
+    ann = visit(studio)
+    said = {"questions": [], "state": state, "message": None}
+    ann.page.route("**/api/questions", lambda route: route.fulfill(json=said))
+    ann.page.reload()
+    ann.page.wait_for_selector(f'[data-state="{state}"]')
+    assert axe(ann.page) == []
+
+
+def test_the_next_question_and_saving_are_announced(visit, studio):
+    ann = visit(studio)
+    ann.press("s")
+    live = ann.page.locator("#live")
+    title = ann.page.locator("figcaption .title").first.inner_text()
+    live.get_by_text(title).wait_for(state="attached")
+    assert live.inner_text().startswith("Do these belong together?")
+    ann.page.locator('header [role="status"]').get_by_text("Saved").wait_for(state="attached")
+
+
+def test_all_answers_are_reached_by_tab_and_keep_the_focus(visit, studio):
+    ann = visit(studio)
+    ann.ready()
+    seen = []
+    for _ in range(30):
+        ann.page.keyboard.press("Tab")
+        seen.append(ann.page.evaluate("document.activeElement.dataset.action ?? ''"))
+        if seen[-1] == "pair.same":
+            break
+    assert [name for name in seen if name.startswith("pair.")] == [
+        "pair.different",
+        "pair.unsure",
+        "pair.same",
+    ]
+    outline = ann.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    before = ann.ready()
+    ann.page.keyboard.press("Enter")
+    ann.page.wait_for_selector(f'[data-ready="true"]:not([data-question="{before}"])')
+    assert ann.page.evaluate("document.activeElement.dataset.action") == "pair.same"
+    ann.saved()
+    assert ann.words() == ["SAME"]

@@ -1,0 +1,273 @@
+"""Groups, contradictions and people in a real browser: what is said there becomes a hint."""
+
+import time
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api")
+expect = playwright.expect
+PATIENCE = 20_000  # milliseconds; reached only when something is wrong
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+
+
+def open_groups(visitor):
+    """Go to the gallery and wait for its cards."""
+    visitor.go("groups")
+    expect(visitor.page.locator(".group-card").first).to_be_visible(timeout=PATIENCE)
+    return visitor.page
+
+
+def notice(page):
+    return page.locator(".hint-notice")
+
+
+def last_event(visitor, kind="answer"):
+    """The last event of somebody, once it is of this kind."""
+    end = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < end:
+        events = visitor.events()
+        if events and events[-1].kind == kind:
+            return events[-1]
+        time.sleep(0.05)
+    pytest.fail(f"no {kind} came; there are {[event.kind for event in visitor.events()]}")
+
+
+def say(studio, person, *pairs):
+    """Keep what somebody said of pairs of squares."""
+    for k, (i, j, answer) in enumerate(pairs):
+        studio.studio.asking.state_pair(
+            person,
+            key=f"said {person.id} {k}",
+            items=(f"square-{i:02d}.png", f"square-{j:02d}.png"),
+            answer=answer,
+            why="said",
+        )
+
+
+# ---------------------------------------------------------------------- groups
+
+
+def test_each_group_shows_typical_and_doubtful_members(studio, visit):
+    page = open_groups(visit(studio))
+    expect(page.locator(".group-card")).to_have_count(3)
+    card = page.locator(".group-card").first
+    expect(card.locator(".group-part").first.locator(".tile")).to_have_count(4)
+    expect(card.locator(".group-part").nth(1).locator(".tile")).to_have_count(4)
+    expect(card.locator("img").first).to_be_visible()
+
+
+def test_enter_keeps_a_name_and_escape_leaves_it(studio, visit):
+    visitor = visit(studio)
+    page = open_groups(visitor)
+    rename = page.get_by_role("button", name="Rename").first
+    rename.click()
+    page.keyboard.type("Not to be kept")
+    page.keyboard.press("Escape")
+    expect(rename).to_be_focused()
+    assert visitor.events() == []
+    rename.click()
+    page.keyboard.type(HOSTILE)
+    page.keyboard.press("Enter")
+    expect(page.locator(".group-card h2").first).to_have_text(HOSTILE)
+    named = last_event(visitor, "name")
+    assert named.body["name"] == HOSTILE
+    assert "owned" not in page.title()
+    notice(page).get_by_role("button", name="Undo").click()
+    expect(page.locator(".group-card h2").first).to_have_text("Group 1")
+    assert last_event(visitor, "undo").body["of"] == named.seq
+
+
+def test_a_name_that_cannot_be_is_refused_in_words(studio, visit):
+    visitor = visit(studio)
+    page = open_groups(visitor)
+    page.get_by_role("button", name="Rename").nth(1).click()
+    page.keyboard.type("line\u202eturned")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast.bad")).to_contain_text("one line of text")
+    expect(page.locator(".group-card h2").nth(1)).to_have_text("Group 2")
+    assert visitor.events() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "answer", "words"), [("x", "DIFFERENT", "not here"), ("b", "SAME", "belongs here")]
+)
+def test_a_key_on_an_item_becomes_a_hint(studio, visit, key, answer, words):
+    visitor = visit(studio)
+    page = open_groups(visitor)
+    tile = page.locator(".group-card").first.locator(".group-part").nth(1).locator(".tile").first
+    name = tile.locator(".name").inner_text()
+    tile.get_by_role("button").first.focus()
+    page.keyboard.press(key)
+    page.keyboard.press(key)  # once more does not count
+    expect(notice(page)).to_contain_text("Kept as a hint")
+    said = last_event(visitor)
+    assert said.body["answer"] == answer
+    assert said.body["items"][0] == name
+    assert len(visitor.events()) == 1
+    notice(page).get_by_role("button", name="Undo").click()
+    last_event(visitor, "undo")
+
+
+def test_two_groups_are_one_after_a_look_at_both(studio, visit):
+    visitor = visit(studio)
+    page = open_groups(visitor)
+    boxes = page.get_by_role("checkbox")
+    boxes.nth(0).check()
+    expect(page.locator(".merge-bar")).to_contain_text("Choose the group")
+    boxes.nth(2).check()
+    page.get_by_role("button", name="These two are one").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".item-card")).to_have_count(12)
+    dialog.get_by_role("button", name="Yes, one group").click()
+    expect(notice(page)).to_contain_text("belong together")
+    assert last_event(visitor).body["answer"] == "SAME"
+    notice(page).get_by_role("button", name="Undo").click()
+    last_event(visitor, "undo")
+
+
+def test_all_members_page_by_page(studio, visit):
+    visitor = visit(studio)
+    page = visitor.page
+    # Pages of 60 would need a project of hundreds.
+    page.route(
+        "**/api/groups/*/items*",
+        lambda route: route.continue_(url=route.request.url.replace("limit=60", "limit=6")),
+    )
+    open_groups(visitor)
+    page.get_by_role("link", name="Show all").first.click()
+    expect(page.locator(".tile")).to_have_count(6)
+    more = page.get_by_role("button", name="Show more")
+    more.click()
+    expect(page.locator(".tile")).to_have_count(12)
+    expect(page.locator(".tile").nth(6).get_by_role("button").first).to_be_focused()
+    titles = page.locator(".tile .name").all_inner_texts()
+    assert len(set(titles)) == 12
+    page.get_by_label("Most typical first").check()
+    expect(page.locator(".tile")).to_have_count(6)
+    page.get_by_role("link", name="All groups").click()
+    expect(page.locator(".group-card")).to_have_count(3)
+
+
+# ---------------------------------------------------------------------- contradictions
+
+
+def test_a_contradiction_shows_its_chain_and_is_resolved_there(studio, visit):
+    visitor = visit(studio)
+    page = visitor.page
+    visitor.go("conflicts")
+    say(studio, visitor.person, (1, 4, "SAME"), (4, 7, "SAME"), (7, 1, "DIFFERENT"))
+    conflict = page.locator(".conflict")
+    expect(conflict).to_have_count(1, timeout=PATIENCE)
+    expect(conflict.locator(".chain-step.together")).to_have_count(2)
+    expect(conflict.locator(".chain-step.apart")).to_have_count(1)
+    for square in ("square-01.png", "square-04.png", "square-07.png"):
+        expect(conflict).to_contain_text(square)
+    conflict.locator(".chain-step.apart").get_by_role("button", name="Take this answer back").click()
+    expect(conflict).to_have_count(0, timeout=PATIENCE)
+    expect(page.get_by_text("All answers fit together.")).to_be_visible()
+    assert last_event(visitor, "undo").body["of"] == visitor.events()[2].seq
+
+
+def test_a_question_behind_a_contradiction_is_answered_again(studio, visit):
+    visitor = visit(studio)
+    page = visitor.page
+    visitor.press("s")
+    asked = last_event(visitor)
+    one, other = (int(item[7:9]) for item in asked.body["items"])
+    third = next(row for row in range(45) if row not in (one, other))
+    say(studio, visitor.person, (one, third, "SAME"), (third, other, "DIFFERENT"))
+    visitor.go("conflicts")
+    again = page.get_by_role("button", name="Answer again")
+    expect(again).to_have_count(1, timeout=PATIENCE)
+    again.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Same", exact=True)).to_have_attribute("aria-pressed", "true")
+    dialog.get_by_role("button", name="Different", exact=True).click()
+    expect(page.locator(".conflict")).to_have_count(0, timeout=PATIENCE)
+    said = last_event(visitor)
+    assert said.question == asked.question
+    assert said.body["answer"] == "DIFFERENT"
+
+
+def test_annotators_do_not_see_what_others_said(studio, visit):
+    first, second = visit(studio), visit(studio)
+    say(studio, first.person, (2, 5, "SAME"), (5, 8, "SAME"), (8, 2, "DIFFERENT"))
+    first.go("conflicts")
+    expect(first.page.locator(".conflict")).to_have_count(1, timeout=PATIENCE)
+    second.go("conflicts")
+    expect(second.page.get_by_text("can be seen by the owner only")).to_be_visible(timeout=PATIENCE)
+    expect(second.page.locator(".conflict")).to_have_count(0)
+    owner = visit(studio, role="owner")
+    owner.go("conflicts")
+    owner.page.locator(".conflict .chain-step.apart").get_by_role(
+        "button", name="Take this answer back"
+    ).click()
+    expect(first.page.locator(".conflict")).to_have_count(0, timeout=PATIENCE)
+
+
+# ---------------------------------------------------------------------- people and results
+
+
+def test_the_owner_lets_somebody_in_and_out_again(studio, visit, browser):
+    owner = visit(studio, role="owner")
+    page = owner.page
+    owner.go("people")
+    page.get_by_label("Name of somebody new").fill("Dora")
+    page.get_by_role("button", name="Add and make a link").click()
+    link = page.get_by_label("Login link of Dora").input_value()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("row", name="Dora")).to_be_visible()
+    context = browser.new_context()
+    theirs = context.new_page()
+    theirs.goto(link)
+    expect(theirs.get_by_role("link", name="Question")).to_be_visible(timeout=PATIENCE)
+    expect(theirs.get_by_role("link", name="People")).to_have_count(0)
+    page.get_by_role("button", name="Lock out Dora").click()
+    expect(page.get_by_role("row", name="Dora (locked out)")).to_be_visible()
+    theirs.reload()
+    expect(theirs.get_by_role("heading", name="Please log in")).to_be_visible(timeout=PATIENCE)
+    context.close()
+
+
+def test_results_are_files(studio, visit):
+    owner = visit(studio, role="owner")
+    page = owner.page
+    owner.go("people")
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Groups as CSV").click()
+    lines = waiting.value.path().read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 46
+
+
+def test_annotators_have_no_page_of_people(studio, visit):
+    visitor = visit(studio)
+    visitor.go("people")
+    expect(visitor.page.get_by_role("button", name="Add and make a link")).to_have_count(0)
+    assert visitor.page.evaluate("fetch('api/people').then(reply => reply.status)") == 403
+
+
+# ---------------------------------------------------------------------- for everybody
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("route", ["groups", "groups/0", "conflicts", "people"])
+def test_axe_finds_nothing(studio, visit, axe, route, scheme):
+    owner = visit(studio, role="owner", color_scheme=scheme)
+    page = owner.page
+    owner.go(route)
+    first = {
+        "groups": ".group-card",
+        "groups/0": ".tile",
+        "conflicts": "h1",
+        "people": "table.people tbody tr",
+    }
+    expect(page.locator(first[route]).first).to_be_visible(timeout=PATIENCE)
+    assert axe(page) == []
+
+
+@pytest.mark.parametrize("kind", ["texts", "sounds"])
+def test_other_kinds_of_items(studios, visit, axe, kind):
+    visitor = visit(studios(kind), viewport={"width": 360, "height": 740})
+    page = open_groups(visitor)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert axe(page) == []

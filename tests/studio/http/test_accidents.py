@@ -1,0 +1,121 @@
+"""Things that go wrong under a running studio: a full disk, a database or a file that is gone."""
+
+import sqlite3
+
+import pytest
+
+from likewise.studio.store import StoreError
+from likewise.studio.store._errors import DiskFull, Unreachable, of_sqlite
+from studio.http.web import HEADERS, answer, ask, code
+from studio.service.desk import new_key
+
+
+@pytest.fixture
+def client(site):
+    return site.annotator()
+
+
+def fail_with(monkeypatch, site, error):
+    def write(work):
+        raise error
+
+    monkeypatch.setattr(site.studio.store, "write", write)
+
+
+def test_a_full_disk_is_told_and_nothing_is_acknowledged(site, client, monkeypatch):
+    (question,) = ask(client)
+    key = new_key()
+    with monkeypatch.context() as patch:
+        fail_with(patch, site, DiskFull("The disk is full.", "Free some space."))
+        response = answer(client, question, key=key)
+        assert response.status_code == 503
+        assert code(response) == "not_saved"
+        assert response.json()["error"]["message"] == "The disk is full."
+        assert response.headers["retry-after"] == "5"
+        assert all(header in response.headers for header in HEADERS)
+        assert client.get("/health").status_code == 503
+        assert client.get("/api/progress").json()["n_answers"] == 0
+        assert client.get("/api/groups").status_code == 200  # what can be read is
+    assert not site.desk.events()
+    # There is room again: the same post is taken as the new one that it is.
+    assert answer(client, question, key=key).json()["new"] is True
+    assert len(site.desk.events("answer")) == 1
+    assert client.get("/health").json()["status"] == "ok"
+
+
+def test_a_really_full_database_is_told_and_works_again(site, client):
+    """SQLite itself says that there is no room, in the middle of a transaction."""
+    (question,) = ask(client)
+    store = site.studio.store
+    seen = []
+
+    def fill(tx):
+        tx._connection.exec_driver_sql("PRAGMA max_page_count = 1")
+        try:
+            for n in range(200):
+                tx.add_person(f"somebody {n} " + "x" * 80, "annotator")
+        except StoreError as error:
+            seen.append(error)
+            raise
+        finally:
+            tx._connection.exec_driver_sql("PRAGMA max_page_count = 1073741823")
+
+    with pytest.raises(StoreError):
+        store.write(fill)
+    assert isinstance(seen[0], DiskFull)
+    assert answer(client, question).status_code == 200
+    people = store.read(lambda tx: tx.people())
+    assert not [person for person in people if person.name.startswith("somebody")]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unreachable("The database localhost:5432 cannot be reached: connection refused."),
+        of_sqlite(sqlite3.OperationalError("database disk image is malformed")),
+        StoreError("The store is closed."),
+    ],
+    ids=["lost connection", "unknown", "closed"],
+)
+def test_a_store_that_fails_is_told_in_words(site, client, monkeypatch, error):
+    (question,) = ask(client)
+    fail_with(monkeypatch, site, error)
+    for response in (answer(client, question), client.post("/api/questions", json={"n": 1})):
+        assert response.status_code == 503
+        assert response.json()["error"]["message"] == error.message
+        assert response.json()["error"]["way_on"]
+
+
+def test_a_database_that_is_removed_acknowledges_nothing_and_names_no_folder(site, client):
+    (question,) = ask(client)
+    file = site.desk.project.folder / "studio.sqlite"
+    kept = file.rename(file.with_name("kept.sqlite"))
+    response = answer(client, question)
+    assert response.status_code == 503
+    assert "removed or replaced" in response.json()["error"]["message"]
+    assert str(site.desk.project.folder.parent) not in response.text
+    kept.rename(file)
+    assert answer(client, question).status_code == 200
+
+
+def test_new_questions_that_cannot_be_kept_stop_nothing(site, client, monkeypatch):
+    """The worker's questions meet a full disk; the owner hears of it, and answers go on afterwards."""
+    heard = []
+    leave = site.desk.hub.watch(lambda name, content: heard.append((name, content)))
+    with monkeypatch.context() as patch:
+        fail_with(patch, site, DiskFull("The disk is full."))
+        site.desk.settle()
+    leave()
+    assert any(name == "trouble" and "disk is full" in content["text"] for name, content in heard)
+    site.desk.settle()
+    questions = ask(client)
+    assert answer(client, questions[0]).status_code == 200
+
+
+def test_a_data_file_that_is_removed_is_told_to_the_owner(site):
+    project = site.desk.project
+    assert project.changed_source() is None
+    project.source.unlink()
+    assert project.changed_source()
+    client = site.annotator()
+    assert answer(client, ask(client)[0]).status_code == 200

@@ -1,0 +1,314 @@
+"""Who gets in: hosts, origins, sessions, links, and which routes want whom."""
+
+import re
+
+import pytest
+
+from likewise.studio.service._people import LINK_SECONDS, SESSION_SECONDS
+from studio.http.web import HEADERS, HOST, Site, answer, ask, code
+from studio.service.desk import new_key, open_desk
+
+# What can be had without a login. All else wants a session; a new route is one of these or is refused below.
+PUBLIC = {
+    ("GET", "/"),
+    ("GET", "/login"),
+    ("GET", "/static/{name}"),
+    ("GET", "/favicon.ico"),
+    ("GET", "/health"),
+    ("GET", "/api/openapi.json"),
+    ("POST", "/api/login"),
+}
+OWNERS = {
+    ("GET", "/api/people"),
+    ("POST", "/api/people"),
+    ("POST", "/api/people/{person}/link"),
+    ("POST", "/api/people/{person}/active"),
+    ("GET", "/api/export"),
+    ("GET", "/api/report"),
+}
+
+
+def routes(site):
+    """Every method and path of the application."""
+    found = set()
+    waiting = list(site.app.app.routes)
+    while waiting:
+        route = waiting.pop()
+        waiting += getattr(getattr(route, "original_router", None), "routes", [])
+        if hasattr(route, "methods") and hasattr(route, "path"):
+            found |= {(method, route.path) for method in route.methods - {"HEAD"}}
+    assert len(found) > 30
+    return sorted(found)
+
+
+def call(client, method, path, person=1):
+    """Call a route with something in the place of its parameters."""
+    path = re.sub(r"\{person[^}]*\}", str(person), path)
+    path = re.sub(r"\{[^}]*\}", "0", path)
+    return client.request(method, path, json={} if method != "GET" else None)
+
+
+# ---------------------------------------------------------------------- sessions and roles
+
+
+def test_every_route_is_public_by_the_list_or_refuses_strangers(shared):
+    client = shared.stranger()
+    for method, path in routes(shared):
+        if (method, path) not in PUBLIC:
+            response = call(client, method, path)
+            assert response.status_code == 401, (method, path, response.text)
+            assert code(response) == "not_logged_in"
+
+
+def test_an_annotator_is_refused_by_every_route_of_the_owner(shared, visitor):
+    there = set(routes(shared))
+    for method, path in OWNERS & there:
+        response = call(visitor, method, path)
+        assert response.status_code == 403, (method, path, response.text)
+        assert code(response) == "not_allowed"
+    assert len(OWNERS & there) >= 5
+
+
+def test_an_annotator_is_not_refused_by_the_other_routes(site):
+    """So that the list of what is the owner's is whole."""
+    client = site.annotator()
+    for method, path in (
+        set(routes(site)) - OWNERS - PUBLIC - {("GET", "/api/events"), ("POST", "/api/logout")}
+    ):
+        assert call(client, method, path).status_code not in (401, 403), (method, path)
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "A" * 43, "é", "a" * 10_000, '"; drop', "\x01"])
+def test_a_forged_cookie_opens_nothing(shared, cookie):
+    client = shared.stranger()
+    response = client.get("/api/me", headers={"Cookie": f"likewise={cookie}".encode("latin-1")})
+    assert response.status_code == 401
+    assert code(response) == "not_logged_in"
+
+
+def test_a_session_ends_with_a_logout(site):
+    client = site.annotator()
+    session = client.cookies["likewise"]
+    assert client.post("/api/logout", json={}).json() == {"done": True}
+    client.cookies.set("likewise", session)
+    assert client.get("/api/me").status_code == 401
+
+
+def test_a_session_ends_when_somebody_is_locked_out(site):
+    owner, client = site.owner(), site.annotator()
+    person = client.get("/api/me").json()["person"]["id"]
+    assert owner.post(f"/api/people/{person}/active", json={"active": False}).status_code == 200
+    assert client.get("/api/me").status_code == 401
+    assert ask_status(client) == 401
+    refused = owner.post(f"/api/people/{person}/link", json={})
+    assert refused.status_code == 403
+    owner.post(f"/api/people/{person}/active", json={"active": True})
+    assert client.get("/api/me").status_code == 401  # a new login is wanted
+
+
+def ask_status(client):
+    return client.post("/api/questions", json={"n": 1}).status_code
+
+
+def test_a_session_runs_out(site):
+    client = site.annotator()
+    site.desk.clock.now += SESSION_SECONDS + 60
+    assert client.get("/api/me").status_code == 401
+
+
+# ---------------------------------------------------------------------- links
+
+
+def test_a_link_works_once(site):
+    token = site.studio.people.link_token(site.desk.owner.id)
+    assert site.stranger().post("/api/login", json={"token": token}).status_code == 200
+    second = site.stranger().post("/api/login", json={"token": token})
+    assert second.status_code == 401
+    assert "used before" in second.json()["error"]["message"]
+    assert "set-cookie" not in second.headers
+
+
+def test_a_link_runs_out(site):
+    token = site.studio.people.link_token(site.desk.owner.id)
+    site.desk.clock.now += LINK_SECONDS + 1
+    assert site.stranger().post("/api/login", json={"token": token}).status_code == 401
+
+
+def test_a_link_of_somebody_who_is_locked_out_does_not_work(site):
+    ann = site.desk.person("Ann")
+    token = site.studio.people.link_token(ann.id)
+    site.studio.people.set_active(ann.id, False, site.desk.owner)
+    assert site.stranger().post("/api/login", json={"token": token}).status_code == 401
+
+
+def test_guessing_is_slowed_down_and_those_inside_do_not_notice(site):
+    inside, outside = site.annotator(), site.stranger()
+    got = [outside.post("/api/login", json={"token": f"guess{n}"}).status_code for n in range(40)]
+    assert got == [401] * 30 + [429] * 10
+    assert inside.get("/api/me").status_code == 200
+    site.desk.clock.now += 61
+    token = site.studio.people.link_token(site.desk.owner.id)
+    assert outside.post("/api/login", json={"token": token}).status_code == 200
+
+
+def test_the_token_of_a_link_stands_after_the_hash_and_never_in_the_store(site):
+    invited = site.owner().post("/api/people", json={"name": "Ann"}).json()
+    address, _, token = invited["link"].partition("#")
+    assert "?" not in address
+    assert len(token) >= 40
+    database = site.desk.project.folder / "studio.sqlite"
+    for file in (database, database.with_name("studio.sqlite-wal")):
+        assert token.encode() not in file.read_bytes()
+
+
+def test_a_cookie_is_for_this_server_alone(site, tmp_path):
+    token = site.studio.people.link_token(site.desk.owner.id)
+    flags = site.stranger().post("/api/login", json={"token": token}).headers["set-cookie"]
+    assert "HttpOnly" in flags
+    assert "SameSite=lax" in flags
+    assert "Path=/;" in flags
+    assert "Secure" not in flags  # on loopback there is no https
+    (tmp_path / "other").mkdir()
+    behind = Site(open_desk(tmp_path / "other"), base="/birds", https=True)
+    try:
+        token = behind.studio.people.link_token(behind.desk.owner.id)
+        flags = behind.stranger().post("/birds/api/login", json={"token": token}).headers["set-cookie"]
+        assert "Secure" in flags
+        assert "Path=/birds/;" in flags
+    finally:
+        behind.close()
+
+
+# ---------------------------------------------------------------------- other sites
+
+
+@pytest.mark.parametrize("host", ["evil.example", "studio.test:81", "studio.test.evil.example", "", "[::1"])
+@pytest.mark.parametrize("path", ["/", "/api/me", "/health"])
+def test_a_foreign_host_is_refused(shared, host, path):
+    """A name that somebody points at this machine opens nothing."""
+    response = shared.stranger(host=host).get(path)
+    assert response.status_code == 421
+    assert code(response) == "wrong_host"
+    assert all(header in response.headers for header in HEADERS)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        "http://studio.test.evil.example",
+        "http://studio.test@evil.example",
+        "http://[",
+        "file://",
+        "",
+    ],
+)
+def test_a_foreign_origin_is_refused(visitor, origin):
+    response = visitor.post("/api/questions", json={"n": 1}, headers={"Origin": origin})
+    assert response.status_code == 403, response.text
+    assert code(response) == "wrong_origin"
+
+
+def test_the_own_origin_is_let_in(visitor):
+    headers = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
+    assert visitor.post("/api/questions", json={"n": 1}, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("value", ["cross-site", "same-site", "whatever"])
+def test_a_request_that_another_site_began_is_refused(visitor, value):
+    response = visitor.post("/api/questions", json={"n": 1}, headers={"Sec-Fetch-Site": value})
+    assert response.status_code == 403
+    assert code(response) == "wrong_origin"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-www-form-urlencoded", b'{"n":1}='),
+        (
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="n"\r\n\r\n1\r\n--x--',
+        ),
+        ("text/plain", b'{"n": 1}'),
+        ("application/json-seq", b'{"n": 1}'),
+        ("", b'{"n": 1}'),
+    ],
+)
+def test_a_form_of_another_site_does_nothing(visitor, kind, body):
+    """What a browser sends across sites without asking first has one of these types."""
+    response = visitor.post("/api/questions", content=body, headers={"Content-Type": kind})
+    assert response.status_code == 415
+    assert code(response) == "wrong_type"
+
+
+@pytest.mark.parametrize("value", ["", "0", "true"])
+def test_a_request_without_our_header_does_nothing(visitor, value):
+    response = visitor.post("/api/questions", json={"n": 1}, headers={"X-Likewise": value})
+    assert response.status_code == 403
+    assert code(response) == "missing_header"
+
+
+def test_nothing_says_that_other_sites_may_read(visitor):
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    for response in (
+        visitor.options("/api/answers", headers=headers),
+        visitor.get("/api/me", headers=headers),
+    ):
+        assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+# ---------------------------------------------------------------------- acting as another
+
+
+def test_nobody_acts_as_another(site):
+    ann, bob = site.annotator("Ann"), site.annotator("Bob")
+    (question,) = ask(ann)
+    stolen = answer(bob, question)
+    assert stolen.status_code == 404
+    seq = answer(ann, question).json()["seq"]
+    assert bob.post("/api/undo", json={"key": new_key(), "of": seq}).status_code == 404
+    assert bob.get("/api/history").json()["events"] == []
+    # A person that is named in a body is not heard.
+    for extra in ({"person": 1}, {"person_id": 1}, {"role": "owner"}):
+        body = {"key": new_key(), "question": question["id"], "answer": "SAME", **extra}
+        assert bob.post("/api/answers", json=body).status_code == 422
+
+
+def test_nobody_sees_the_answers_of_another_by_a_filter(site):
+    ann, bob = site.annotator("Ann"), site.annotator("Bob")
+    answer(ann, ask(ann)[0])
+    for query in ("?person=2", "?limit=200&before=9007199254740991", "?person=", "?all=1"):
+        assert bob.get(f"/api/history{query}").json()["events"] == []
+    assert bob.get("/api/map/links").json() == {"links": []}
+    assert bob.get("/api/progress").json()["mine"] == 0
+
+
+def test_the_truth_is_told_to_nobody(tmp_path):
+    import numpy as np
+
+    from likewise.studio.project import Project
+    from likewise.studio.records import Described, Item, Settings
+    from studio.service.desk import Desk
+
+    items = [Item(i, f"item{i}", "text", f"item{i}", text="t", truth="t0p-secret") for i in range(6)]
+    source = tmp_path / "x.csv"
+    source.write_text("x\n")
+    project = Project.create(
+        tmp_path / "x.likewise",
+        X=np.arange(12.0).reshape(6, 2),
+        items=items,
+        settings=Settings("x", n_clusters=2),
+        described=Described("text", 6, has_truth=True),
+        source=source,
+    )
+    site = Site(Desk(project))
+    try:
+        client = site.annotator()
+        for path in ("/api/me", "/api/items/0", "/api/items?rows=0,1", "/api/groups", "/api/reference"):
+            response = client.get(path)
+            assert response.status_code == 200
+            assert "t0p-secret" not in response.text
+        assert "t0p-secret" not in client.post("/api/questions", json={"n": 3}).text
+    finally:
+        site.close()

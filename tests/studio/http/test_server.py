@@ -1,0 +1,337 @@
+"""A real server on loopback with a real worker process: live news, its end, and its death under load."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from likewise.exceptions import LikewiseError
+from likewise.studio.project import Project
+from likewise.studio.server import StudioServer
+from likewise.studio.service._people import digest_of
+from small_projects import make, opened
+from studio.http.web import HEADERS, answer, ask
+from studio.service.desk import PATIENCE, Clock, Desk, names, new_key, wait_until
+
+HEADER = {"X-Likewise": "1"}
+
+
+class Running:
+    """A server in a thread of the test."""
+
+    def __init__(self, project, **options):
+        self.server = StudioServer(project, **options)
+        self.clients = []
+        ready = threading.Event()
+
+        def tell(studio, link):
+            self.studio, self.link = studio, link
+            ready.set()
+
+        self.thread = threading.Thread(target=self.server.serve, kwargs={"ready": tell}, daemon=True)
+        self.thread.start()
+        assert ready.wait(20)
+
+    def client(self, name=None):
+        client = httpx.Client(base_url=self.server.url, headers=HEADER, timeout=20)
+        self.clients.append(client)
+        person = self.studio.people.owner() if name is None else self.studio.people.add(name, "annotator")[0]
+        token = self.studio.people.link_token(person.id)
+        assert client.post("/api/login", json={"token": token}).status_code == 200
+        return client
+
+    def stop(self):
+        self.server.stop()
+        self.thread.join(15)
+
+    def close(self):
+        self.stop()
+        for client in self.clients:
+            client.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """A server for all tests of this file that leave it running."""
+    running = Running(make(tmp_path_factory.mktemp("served"), names(40)))
+    yield running
+    running.close()
+
+
+def first_questions(client, n=1):
+    """Wait until the worker process has chosen some."""
+    found = []
+
+    def some():
+        found[:] = ask(client, n)
+        return bool(found)
+
+    wait_until(some, "a first question")
+    return found
+
+
+def news(lines, wanted):
+    """Read a stream up to the first event of a name, and return its content."""
+    for line in lines:
+        if line == f"event: {wanted}":
+            return json.loads(next(lines).removeprefix("data: "))
+    raise AssertionError(f"the stream ended without {wanted}")
+
+
+def test_news_come_by_themselves_and_the_stream_does_not_hold_up_the_end(tmp_path, request):
+    running = Running(make(tmp_path, names(40)))
+    request.addfinalizer(running.close)
+    client = running.client()
+    (question,) = first_questions(client)
+    with client.stream("GET", "/api/events") as stream:
+        assert stream.status_code == 200
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert stream.headers["x-accel-buffering"] == "no"
+        for header in HEADERS:
+            assert header in stream.headers
+        lines = stream.iter_lines()
+        assert next(lines).startswith("retry:")
+        seq = answer(client, question).json()["seq"]
+        while news(lines, "picture")["seq"] < seq:
+            pass
+        assert news(lines, "progress")["n_answers"] == 1
+        running.stop()
+        assert not running.thread.is_alive()
+        list(lines)  # it ends, and by itself
+    with pytest.raises(httpx.ConnectError):
+        client.get("/health")
+
+
+def test_the_stream_ends_with_the_session(running):
+    client = running.client("Bob")
+    owner = running.client()
+    (question,) = first_questions(owner)
+    person = client.get("/api/me").json()["person"]["id"]
+    with client.stream("GET", "/api/events") as stream:
+        lines = stream.iter_lines()
+        next(lines)
+        assert owner.post(f"/api/people/{person}/active", json={"active": False}).status_code == 200
+        answer(owner, question)
+        rest = list(lines)  # it ends
+    assert not [line for line in rest if "n_answers" in line]
+
+
+def test_what_is_wrong_with_the_project_is_told_to_the_owner_alone(running):
+    heard = {}
+
+    def listen(who, client, ready):
+        with client.stream("GET", "/api/events") as stream:
+            lines = stream.iter_lines()
+            next(lines)
+            ready.wait()
+            heard[who] = news_until(lines, "layout")
+
+    clients = {"owner": running.client(), "Ann": running.client("Ann")}
+    ready = threading.Barrier(3)
+    threads = [threading.Thread(target=listen, args=(*one, ready)) for one in clients.items()]
+    for thread in threads:
+        thread.start()
+    ready.wait()
+    running.studio.hub.emit("trouble", {"text": "the data file is gone"})
+    running.studio.hub.emit("layout", {"method": "the end", "final": True})
+    for thread in threads:
+        thread.join(20)
+    assert "trouble" in heard["owner"]
+    assert "trouble" not in heard["Ann"]
+
+
+def news_until(lines, last):
+    """Return the names of the events up to the one that this test sends."""
+    found = []
+    for line in lines:
+        if line.startswith("event: "):
+            found.append(line.removeprefix("event: "))
+            if found[-1] == last and "the end" in next(lines):
+                return found
+    return found
+
+
+def test_a_long_body_without_a_length_is_refused(running):
+    client = running.client()
+
+    def endless():
+        for _ in range(200):
+            yield b" " * 1024
+
+    try:
+        sent = client.post("/api/questions", content=endless(), headers={"Content-Type": "application/json"})
+    except httpx.HTTPError:
+        pass  # the server need not read to the end of it
+    else:
+        assert sent.status_code == 413
+    assert client.get("/health").status_code == 200
+
+
+def test_a_head_has_no_body_and_a_foreign_host_no_answer(running):
+    client = running.client()
+    assert client.head("/api/me").content == b""
+    assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
+    assert "server" not in client.get("/").headers
+
+
+def test_a_second_server_is_refused_and_says_where_the_first_one_is(running):
+    other = StudioServer(Project.open(running.server.project.folder))
+    with pytest.raises(LikewiseError, match=running.server.url):
+        other.serve()
+
+
+def test_a_port_that_is_taken_is_told_plainly(running):
+    port = int(running.server.url.rpartition(":")[2])
+    with pytest.raises(LikewiseError, match="--port"):
+        StudioServer(running.server.project, port=port)
+
+
+# ---------------------------------------------------------------------- a process that is killed
+
+
+class Process:
+    """A server in a process of its own."""
+
+    def __init__(self, folder, *options):
+        tests = Path(__file__).parents[2]
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("serve.py")), str(folder), *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(tests)},
+        )
+        line = self.process.stdout.readline()
+        if not line:
+            raise AssertionError(self.process.stderr.read())
+        self.url = json.loads(line)["url"]
+
+    def end(self, how):
+        self.process.send_signal(how)
+        self.process.wait(20)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return self.process.returncode
+
+
+class Annotator(threading.Thread):
+    """Answers as fast as it can, keeps what was not acknowledged, and sends it again to the next server."""
+
+    def __init__(self, session):
+        super().__init__(daemon=True)
+        self.session = session
+        self.acknowledged = {}
+        self.waiting = None
+        self.moved, self.url = threading.Condition(), None
+        self.wrong = []
+
+    def go_to(self, url):
+        with self.moved:
+            self.url = url
+            self.moved.notify_all()
+
+    def run(self):
+        while self.url is not None:
+            url = self.url
+            try:
+                with httpx.Client(
+                    base_url=url, headers=HEADER, cookies={"likewise": self.session}, timeout=20
+                ) as client:
+                    self._work(client, url)
+            except httpx.HTTPError:
+                with self.moved:  # it was killed; the next one is on its way
+                    self.moved.wait_for(lambda url=url: self.url != url, timeout=PATIENCE)
+
+    def _work(self, client, url):
+        while self.url == url:
+            if self.waiting is None:
+                questions = ask(client, 1)
+                if not questions:
+                    time.sleep(0.01)
+                    continue
+                heads = {item["id"][0] for item in questions[0]["items"]}
+                self.waiting = {
+                    "key": new_key(),
+                    "question": questions[0]["id"],
+                    "answer": "SAME" if len(heads) == 1 else "DIFFERENT",
+                    "seconds": 0.5,
+                }
+            response = client.post("/api/answers", json=self.waiting)
+            if response.status_code != 200:
+                self.wrong.append(response.text)
+                return
+            self.acknowledged[self.waiting["key"]] = response.json()["seq"]
+            self.waiting = None
+
+
+def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path):
+    project = make(tmp_path, names(60))
+    sessions = [secrets.token_urlsafe(16) for _ in range(3)]
+
+    def invite(tx):
+        for n, session in enumerate(sessions):
+            tx.add_session(tx.add_person(f"A{n}", "annotator").id, digest_of(session), time.time() + 3600)
+
+    with opened(project) as store:
+        store.write(invite)
+    people = [Annotator(session) for session in sessions]
+
+    def n_acknowledged():
+        return sum(len(one.acknowledged) for one in people)
+
+    try:
+        for _ in range(2):
+            process, before = Process(project.folder, "inside"), n_acknowledged()
+            try:
+                for one in people:
+                    one.go_to(process.url)
+                    if not one.is_alive():
+                        one.start()
+                wait_until(lambda before=before: n_acknowledged() >= before + 8, "eight answers")
+            finally:
+                assert process.end(signal.SIGKILL) == -signal.SIGKILL
+    finally:
+        for one in people:
+            one.go_to(None)
+    for one in people:
+        one.join(20)
+    # The project opens by itself; what was on its way is sent again and counts once.
+    desk = Desk(Project.open(project.folder), clock=Clock(time.time()))
+    try:
+        for one in people:
+            if one.waiting is not None:
+                person = desk.studio.people.of_session(one.session)
+                answered = desk.asking.answer(person, **one.waiting)
+                one.acknowledged[one.waiting["key"]] = answered["seq"]
+    finally:
+        desk.close()
+    assert not [text for one in people for text in one.wrong]
+    with opened(project) as store:
+        events = [event for event in store.read(lambda tx: tx.events()) if event.kind == "answer"]
+    kept = {event.key: event.seq for event in events}
+    assert len(kept) == len(events) >= 16
+    assert len({event.question for event in events}) == len(events)  # none twice
+    for one in people:
+        assert one.acknowledged.items() <= kept.items()
+
+
+def test_a_server_that_is_told_to_end_ends_with_its_worker(tmp_path):
+    import psutil
+
+    project = make(tmp_path)
+    process = Process(project.folder)
+    wait_until(lambda: psutil.Process(process.process.pid).children(recursive=True), "a worker")
+    children = psutil.Process(process.process.pid).children(recursive=True)
+    assert process.end(signal.SIGINT) in (0, -signal.SIGINT)
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+    with project.lock("http://another"):
+        assert os.path.exists(project.folder / "lock")

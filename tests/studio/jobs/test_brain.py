@@ -1,0 +1,460 @@
+"""The brain: by hand, laws of events, several people, and an interview as its twin."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.active import Interview
+from likewise.studio.jobs import brain as brain_module
+from likewise.studio.jobs.brain import Brain
+from likewise.studio.records import Settings
+from studio.jobs.events import Log, ids, rows_of
+
+SIDE = np.repeat([0, 1], 12)
+X = np.r_[np.linspace(0, 1, 12), np.linspace(3, 4, 12)][:, None]
+
+
+def brain(log=(), rows=X, **more):
+    made = Brain(rows, ids(len(rows)), Settings("toy", **({"n_clusters": 2} | more)))
+    made.tell(log.events if isinstance(log, Log) else list(log))
+    return made
+
+
+def blobs(n=60, k=3, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    return 4.0 * rng.normal(size=(k, d))[y] + rng.normal(size=(n, d)), y
+
+
+def asked(made, n=5, pending=()):
+    return [
+        (question.kind, tuple(sorted(rows_of(question)))) for question in made.questions(n, pending).questions
+    ]
+
+
+def same_groups(one, other):
+    pairs = {*zip(one.tolist(), other.tolist(), strict=True)}
+    return len(pairs) == len(set(one.tolist())) == len(set(other.tolist()))
+
+
+def word(rows, y):
+    if len(rows) == 2:
+        return "SAME" if y[rows[0]] == y[rows[1]] else "DIFFERENT"
+    a, b, c = (y[row] for row in rows)
+    odd = {(True, False, False): "AB", (False, True, False): "AC", (False, False, True): "BC"}
+    return odd.get((a == b, a == c, b == c), "NEITHER")
+
+
+# ---------------------------------------------------------------------- by hand
+
+
+def test_an_answer_moves_the_rows_around_it():
+    log = Log()
+    log.answer((0, 11), "SAME")
+    log.answer((0, 12), "DIFFERENT")
+    picture = brain(log).picture()
+    assert picture.seq == 2
+    assert same_groups(picture.labels, SIDE)
+    assert picture.labels.dtype == np.int32
+    assert picture.doubt.dtype == np.float32
+    assert picture.doubt.shape == (24,)
+    assert picture.doubt[0] == pytest.approx(0.0, abs=1e-6)
+    assert picture.links.tolist() == [[0, 11, 1], [0, 12, 0]]
+    assert [group.size for group in picture.groups] == [12, 12]
+    assert all(len(group.typical) == 12 for group in picture.groups)
+    assert all(set(SIDE[list(group.typical)]) == {SIDE[group.typical[0]]} for group in picture.groups)
+    assert picture.conflicts == ()
+
+
+def test_a_triplet_is_three_links():
+    log = Log()
+    log.answer((5, 3, 20), "AB")
+    assert sorted(brain(log).picture().links.tolist()) == [[3, 5, 1], [3, 20, 0], [5, 20, 0]]
+
+
+def test_a_contradiction_comes_with_its_chain_and_events():
+    log = Log()
+    log.answer((0, 1), "SAME")
+    log.answer((5, 6), "SAME")
+    log.answer((1, 2), "SAME")
+    log.answer((0, 2), "DIFFERENT")
+    (conflict,) = brain(log).picture().conflicts
+    assert conflict.rows == (0, 2)
+    assert conflict.chain in ((0, 1, 2), (2, 1, 0))
+    assert conflict.events == (1, 3, 4)
+    log.undo(4)
+    assert brain(log).picture().conflicts == ()
+
+
+def test_of_one_person_the_last_answer_counts():
+    log = Log()
+    log.answer((0, 1), "DIFFERENT")
+    log.answer((1, 0), "SAME")
+    picture = brain(log).picture()
+    assert picture.links.tolist() == [[0, 1, 1]]
+    assert picture.conflicts == ()
+    log.undo(2)
+    assert brain(log).picture().links.tolist() == [[0, 1, 0]]
+    log.undo(3)  # undone, after all
+    assert brain(log).picture().links.tolist() == [[0, 1, 1]]
+
+
+def test_practice_counts_for_nothing():
+    log = Log()
+    log.answer((0, 1), "DIFFERENT", source="practice")
+    told, plain = brain(log), brain()
+    assert asked(told) == asked(plain)
+    assert told.progress().n_answers == 0
+    assert told.standing().people == ()
+    assert told.picture().links.shape == (0, 3)
+
+
+def test_answers_of_a_study_show_and_do_not_steer():
+    rows, y = blobs()
+    log = Log()
+    for i in range(0, 40, 2):
+        log.answer((i, i + 1), word((i, i + 1), y), source="study")
+    told = brain(log, rows, n_clusters=3)
+    assert asked(told) == asked(brain((), rows, n_clusters=3))
+    assert len(told.picture().links) == 20
+    log.answer((0, 5), word((0, 5), y))
+    only = Log()
+    only.answer((0, 5), word((0, 5), y))
+    told.tell(log.events)
+    assert asked(told) == asked(brain(only, rows, n_clusters=3))
+
+
+def test_pending_and_skipped_questions_are_not_chosen():
+    made = brain()
+    first = made.questions(1).questions[0]
+    assert asked(made, 5, [first])[0] != asked(made, 1)[0]
+    log = Log()
+    log.skip(rows_of(first))
+    assert tuple(sorted(rows_of(first))) not in [rows for _, rows in asked(brain(log), 30)]
+    log.undo(1)
+    assert asked(brain(log), 1)[0][1] == tuple(sorted(rows_of(first)))
+
+
+def test_a_question_keeps_its_id_until_it_is_answered():
+    made = brain()
+    before = {question.items: question.id for question in made.questions(4).questions}
+    again = {question.items: question.id for question in made.questions(8).questions}
+    assert before.items() <= again.items()
+    log = Log()
+    first = made.questions(1).questions[0]
+    log.answer(rows_of(first), "UNSURE")
+    log.undo(1)
+    made.tell(log.events[:1])
+    made.questions(1)
+    made.tell(log.events[1:])
+    anew = made.questions(1).questions[0]
+    assert set(anew.items) == set(first.items)
+    assert anew.id != first.id
+
+
+def test_why_speaks_of_items():
+    log = Log()
+    made = brain()
+    log.answer(rows_of(made.questions(1).questions[0]), "DIFFERENT")
+    made.tell(log.events)
+    question = made.questions(1).questions[0]
+    assert "ow " not in question.why
+    assert any(item in question.why for item in question.items)
+
+
+def test_the_budget_ends_it():
+    log = Log()
+    made = brain(log, budget=2)
+    assert len(made.questions(5).questions) == 2
+    log.answer((0, 1), "SAME")
+    log.answer((0, 20), "DIFFERENT")
+    made.tell(log.events)
+    ready = made.questions(5)
+    assert ready.questions == ()
+    assert ready.finished == "The budget is spent."
+    assert not made.progress().worth_asking
+
+
+def test_unreadable_events_are_put_aside():
+    log = Log()
+    log.answer((0, 99), "SAME")
+    log.answer((0, 1), "AB")
+    log.answer((0, 0), "SAME")
+    log.answer((0, 1), "SAME")
+    made = brain(log)
+    assert made.picture().links.tolist() == [[0, 1, 1]]
+    assert sorted(made.ignored) == [1, 2, 3]
+    assert "i99" in made.ignored[1]
+
+
+# ---------------------------------------------------------------------- at the edges
+
+
+def test_one_item():
+    made = brain(rows=np.zeros((1, 3)))
+    ready = made.questions(3)
+    assert ready.questions == ()
+    assert "only one item" in ready.finished
+    assert made.picture().labels.tolist() == [0]
+    assert made.progress().n_answers == 0
+
+
+@pytest.mark.parametrize("k", [None, 1, 2, 9])
+def test_two_items(k):
+    made = brain(rows=np.array([[0.0], [1.0]]), n_clusters=k)
+    assert asked(made) == [("pair", (0, 1))]
+    log = Log()
+    log.answer((0, 1), "SAME")
+    made.tell(log.events)
+    assert made.questions(1).finished == "There is nothing left to ask."
+    assert len(made.picture().groups) == 1
+    assert made.progress().n_answers == 1
+
+
+def test_more_clusters_than_rows():
+    rows = np.arange(5.0)[:, None]
+    picture = brain(rows=rows, n_clusters=50).picture()
+    assert len(picture.groups) == 5
+    assert [group.size for group in picture.groups] == [1] * 5
+
+
+@pytest.mark.parametrize("ask", ["pairs", "triplets", "both"])
+def test_nothing_but_unsure(ask):
+    log = Log()
+    made = brain(ask=ask)
+    for _ in range(12):
+        log.answer(rows_of(made.questions(1).questions[0]), "UNSURE")
+        made.tell(log.events)
+    assert len({frozenset(event.body["items"]) for event in log.events}) == 12
+    progress = made.progress()
+    assert progress.n_answers == 12
+    assert not progress.worth_asking
+    assert made.picture().links.shape == (0, 3)
+
+
+def test_all_rows_alike():
+    made = brain(rows=np.ones((8, 2)), n_clusters=3)
+    assert made.picture().labels.shape == (8,)
+    assert len(made.questions(3).questions) == 3
+
+
+def test_groups_are_opened_as_answers_demand():
+    rows, y = blobs(k=4, seed=3)
+    log = Log()
+    made = brain(log, rows, n_clusters=None)
+    for _ in range(60):
+        ready = made.questions(1)
+        if ready.finished:
+            break
+        here = rows_of(ready.questions[0])
+        log.answer(here, word(here, y))
+        made.tell(log.events[-1:])
+    assert len(made.picture().groups) >= 4
+
+
+def test_triplets_are_asked_in_an_order_that_tells_nothing():
+    rows, _ = blobs(n=200, k=5)
+    made = brain((), rows, n_clusters=5, ask="triplets")
+    questions = made.questions(20).questions
+    assert {question.kind for question in questions} == {"triplet"}
+    ranks = {tuple(np.argsort(rows_of(question)).tolist()) for question in questions}
+    assert len(ranks) > 3
+    assert asked(brain((), rows, n_clusters=5, ask="triplets"), 20) == asked(made, 20)
+
+
+# ---------------------------------------------------------------------- laws
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), ask=st.sampled_from(["pairs", "triplets", "both"]))
+def test_told_in_pieces_or_at_once_and_in_any_order_is_the_same(seed, ask):
+    rng = np.random.default_rng(seed)
+    rows, _ = blobs(n=30, seed=seed)
+    log = drawn(rng, 30, 15)
+    whole = brain(log, rows, n_clusters=3, ask=ask)
+    pieces = brain((), rows, n_clusters=3, ask=ask)
+    cuts = np.sort(rng.integers(0, len(log.events), size=3))
+    for part in np.split(np.arange(len(log.events)), cuts):
+        pieces.tell([log.events[at] for at in part])
+        pieces.questions(2)
+        pieces.picture()
+        pieces.progress()
+    turned = brain(log.events[::-1], rows, n_clusters=3, ask=ask)
+    one = whole.picture()
+    for other in (pieces, turned):
+        other.tell(log.events)  # once more
+        assert asked(whole) == asked(other)
+        two = other.picture()
+        assert same_groups(one.labels, two.labels)
+        assert (one.conflicts, one.links.tolist()) == (two.conflicts, two.links.tolist())
+        assert np.array_equal(one.doubt, two.doubt)
+        assert whole.standing() == other.standing()
+        assert whole.progress() == other.progress()
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_undone_is_as_never_told(seed):
+    rng = np.random.default_rng(seed)
+    rows, _ = blobs(n=30, seed=seed)
+    log = drawn(rng, 30, 14, undo=False)
+    gone = set(rng.choice(np.arange(1, 15), size=5, replace=False).tolist())
+    kept = [event for event in log.events if event.seq not in gone]
+    made = brain(log, rows, n_clusters=3)
+    made.picture()
+    for seq in gone:
+        log.undo(seq)
+    made.tell(log.events)
+    never = brain(kept, rows, n_clusters=3)
+    assert asked(made) == asked(never)
+    assert same_groups(made.picture().labels, never.picture().labels)
+    assert made.picture().conflicts == never.picture().conflicts
+    assert made.standing() == never.standing()
+    assert made.progress().advice == never.progress().advice
+
+
+def drawn(rng, n, m, undo=True):
+    """Draw answers of three people who know nothing, skips and undoings."""
+    log = Log()
+    for _ in range(m):
+        rows = tuple(rng.choice(n // 3, size=rng.choice([2, 3]), replace=False).tolist())
+        words = ["SAME", "DIFFERENT", "UNSURE"] if len(rows) == 2 else ["AB", "AC", "BC", "NEITHER", "UNSURE"]
+        kind = rng.choice(["answer"] * 6 + ["skip", "undo"])
+        person = int(rng.integers(1, 4))
+        if kind == "skip":
+            log.skip(rows, person)
+        elif kind == "undo" and undo and log.events:
+            log.undo(int(rng.integers(1, len(log.events) + 1)), person)
+        else:
+            log.answer(rows, str(rng.choice(words)), person)
+    return log
+
+
+@pytest.mark.parametrize("discover", [False, True])
+def test_one_person_is_an_interview(discover):
+    rows, y = blobs(n=80, k=4, seed=5)
+    twin = Interview(rows, n_clusters=4, seed=7, discover=discover)
+    made = brain((), rows, n_clusters=4, seed=7, discover=discover)
+    log = Log()
+    for _ in range(30):
+        ready = made.questions(3)
+        theirs = twin.ask(3)
+        assert [tuple(sorted(rows_of(one))) for one in ready.questions] == [one.rows for one in theirs]
+        for one in ready.questions[:2]:
+            log.answer(rows_of(one), word(rows_of(one), y))
+            twin.tell(theirs[ready.questions.index(one)], log.events[-1].body["answer"])
+        made.tell(log.events[-2:])
+    assert same_groups(made.picture().labels, twin.labels_)
+    outlook, progress = twin.progress(), made.progress()
+    assert (progress.changed, progress.accuracy, progress.advice) == (
+        outlook.changed,
+        outlook.accuracy,
+        outlook.advice,
+    )
+
+
+# ---------------------------------------------------------------------- what stays
+
+
+def test_numbers_of_groups_stay():
+    rows, y = blobs(n=90, k=3, seed=1)
+    made, log = brain((), rows, n_clusters=3), Log()
+    before = made.picture()
+    for _ in range(15):
+        here = rows_of(made.questions(1).questions[0])
+        log.answer(here, word(here, y))
+        made.tell(log.events[-1:])
+        picture = made.picture()
+        assert (picture.labels == before.labels).mean() > 0.6
+        before = picture
+
+
+def test_the_curve_grows_with_every_five_answers():
+    rows, y = blobs(n=90, k=3, seed=1)
+    made, log = brain((), rows, n_clusters=3), Log()
+    for _ in range(23):
+        here = rows_of(made.questions(1).questions[0])
+        log.answer(here, word(here, y))
+        made.tell(log.events[-1:])
+    while made.lags:
+        made.progress()
+    points = made.progress().curve
+    assert [n for n, _ in points] == [5, 10, 15, 20]
+    assert all(0.0 <= share <= 1.0 for _, share in points)
+    log.undo(12)
+    made.tell(log.events[-1:])
+    assert made.lags
+    assert [n for n, _ in made.progress().curve] == [5, 10, 15, 20]
+    assert made.progress().curve[:2] == points[:2]
+
+
+# ---------------------------------------------------------------------- many rows
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(brain_module, "_LARGE", 300)
+    monkeypatch.setattr(brain_module, "_SAMPLE", 60)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_of_many_rows_a_sample_asks_first():
+    rows, y = blobs(n=600, k=3, seed=2)
+    log = Log()
+    log.answer((0, 3), "SAME")
+    log.answer((0, 4), "DIFFERENT")
+    made = brain(log, rows, n_clusters=3)
+    assert made.rough
+    ready = made.questions(5)
+    assert len(ready.questions) >= 5
+    assert "ow " not in ready.questions[0].why
+    first = made.picture()
+    assert made.rough
+    assert first.labels.shape == (600,)
+    for question in ready.questions[:12]:
+        log.answer(rows_of(question), word(rows_of(question), y))
+    log.answer((590, 591), word((590, 591), y))  # from the gallery: a row that was not drawn
+    made.tell(log.events)
+    made.questions(5)
+    assert {tuple(link[:2]) for link in made.picture().links.tolist()} >= {(0, 3), (590, 591)}
+    assert not made.rough
+    whole = Interview(rows, n_clusters=3)
+    for event in log.events:
+        whole.tell(brain_question(event), event.body["answer"])
+    assert same_groups(made.picture().labels, whole.labels_)
+    assert [set(rows_of(one)) for one in made.questions(3).questions] == [
+        set(one.rows) for one in whole.ask(3)
+    ]
+    progress = made.progress()
+    assert progress.n_answers == 15
+    assert progress.accuracy is None
+    assert progress.curve[-1][0] == 15
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_of_very_many_rows_a_sample_stands_for_all(monkeypatch):
+    monkeypatch.setattr(brain_module, "_HUGE", 500)
+    monkeypatch.setattr(brain_module, "_HUGE_SAMPLE", 100)
+    rows, y = blobs(n=600, k=3, seed=2)
+    made, log = brain((), rows, n_clusters=3), Log()
+    for _ in range(12):
+        for question in made.questions(2).questions[:2]:
+            log.answer(rows_of(question), word(rows_of(question), y))
+        made.tell(log.events)
+        picture = made.picture()
+    log.answer((0, 1), "SAME")
+    log.answer((0, 1), "DIFFERENT", person=2)
+    log.answer((597, 598), word((597, 598), y))
+    made.tell(log.events)
+    assert not made.rough
+    assert made.picture().labels.shape == (600,)
+    assert picture.labels[0] == picture.labels[3]
+    assert (0, 1) in [conflict.rows for conflict in made.picture().conflicts]
+    assert made.progress().advice
+
+
+def brain_question(event):
+    from likewise.active import Question
+
+    return Question(event.body["kind"], tuple(int(item[1:]) for item in event.body["items"]))

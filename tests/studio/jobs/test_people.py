@@ -1,0 +1,122 @@
+"""Several people: who is believed, what is left open, and how far they agree."""
+
+import numpy as np
+import pytest
+
+from likewise.studio.jobs.brain import Brain
+from likewise.studio.records import Settings
+from studio.jobs.events import Log, ids
+
+X = np.r_[np.linspace(0, 1, 20), np.linspace(3, 4, 20)][:, None]
+Y = np.repeat([0, 1], 20)
+
+
+def brain(log):
+    made = Brain(X, ids(40), Settings("toy", n_clusters=2, overlap=2))
+    made.tell(log.events)
+    return made
+
+
+def links(log):
+    return {(i, j): together for i, j, together in brain(log).picture().links.tolist()}
+
+
+def right(i, j):
+    return "SAME" if Y[i] == Y[j] else "DIFFERENT"
+
+
+def wrong(i, j):
+    return "DIFFERENT" if Y[i] == Y[j] else "SAME"
+
+
+def test_two_who_contradict_each_other_leave_it_open():
+    log = Log()
+    log.answer((3, 0), "SAME", person=1)
+    log.answer((0, 3), "DIFFERENT", person=2)
+    picture = brain(log).picture()
+    assert picture.links.tolist() == []
+    (conflict,) = picture.conflicts
+    assert conflict.rows == (0, 3)
+    assert conflict.chain == (0, 3)
+    assert conflict.events == (1, 2)
+    log.undo(1)
+    assert brain(log).picture().conflicts == ()
+    assert links(log) == {(0, 3): 0}
+
+
+def test_two_against_one_decide():
+    log = Log()
+    for person, word in ((1, "SAME"), (2, "DIFFERENT"), (3, "SAME")):
+        log.answer((0, 1), word, person)
+    assert links(log) == {(0, 1): 1}
+    assert brain(log).picture().conflicts == ()
+
+
+def test_triplets_are_compared_whatever_their_order():
+    log = Log()
+    log.answer((0, 1, 30), "AB", person=1)
+    log.answer((30, 1, 0), "BC", person=2)
+    assert links(log) == {(0, 1): 1, (0, 30): 0, (1, 30): 0}
+    log.answer((0, 30, 1), "AB", person=1)  # she says otherwise now
+    picture = brain(log).picture()
+    assert picture.links.tolist() == []
+    assert [conflict.events for conflict in picture.conflicts] == [(2, 3)]
+
+
+def test_unsure_takes_nothing_from_others():
+    log = Log()
+    log.answer((0, 1), "UNSURE", person=1)
+    log.answer((0, 1), "SAME", person=2)
+    assert links(log) == {(0, 1): 1}
+    assert brain(log).picture().conflicts == ()
+
+
+def crowd():
+    """Two who are right, and a third who is wrong about everything that they answer too."""
+    log = Log()
+    for i, j in zip(range(0, 12), range(28, 40), strict=True):
+        for pair in ((i, j), (i, (i + 5) % 20)):
+            log.answer(pair, right(*pair), person=1)
+            log.answer(pair, right(*pair), person=2)
+            log.answer(pair, wrong(*pair), person=3)
+    return log
+
+
+def test_an_unreliable_person_is_not_believed_alone():
+    log = crowd()
+    log.answer((15, 35), "SAME", person=3)
+    log.answer((16, 35), "DIFFERENT", person=1)
+    found = links(log)
+    assert (15, 35) not in found
+    assert found[16, 35] == 0
+    assert all(bool(together) == (Y[i] == Y[j]) for (i, j), together in found.items())
+    log.answer((15, 35), "SAME", person=2)
+    assert links(log)[15, 35] == 1
+
+
+def test_standing():
+    standing = brain(crowd()).standing()
+    assert standing.n_shared == 24
+    assert standing.observed == pytest.approx(1 / 3)
+    assert standing.alpha < 0.1
+    by_person = {one.person: one for one in standing.people}
+    assert [by_person[person].n_answers for person in (1, 2, 3)] == [24, 24, 24]
+    assert by_person[1].reliability > 0.5 > by_person[3].reliability
+    assert by_person[1].seconds == 1.0
+
+
+def test_of_one_person_nothing_is_known_and_nothing_is_doubted():
+    log = Log()
+    log.answer((0, 1), "SAME")
+    log.answer((0, 30), "UNSURE")
+    standing = brain(log).standing()
+    assert (standing.n_shared, standing.observed, standing.alpha) == (0, None, None)
+    (one,) = standing.people
+    assert (one.n_answers, one.n_unsure, one.accuracy, one.reliability) == (2, 1, None, None)
+    assert links(log) == {(0, 1): 1}
+
+
+def test_who_shares_no_question_is_believed():
+    log = crowd()
+    log.answer((17, 37), "DIFFERENT", person=4)
+    assert links(log)[17, 37] == 0

@@ -1,0 +1,281 @@
+"""The worker: a real process, what it sends, its death and return, trouble, and its end."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from likewise.studio.jobs import _process
+from likewise.studio.jobs.brain import Brain
+from likewise.studio.jobs.worker import Worker
+from likewise.studio.project import Project
+from likewise.studio.records import (
+    Described,
+    Item,
+    Layout,
+    Picture,
+    Progress,
+    Ready,
+    Settings,
+    Standing,
+    Tell,
+    Trouble,
+)
+from studio.jobs.events import Log, ids, rows_of
+
+DEADLINE = 60.0
+X = np.r_[np.linspace(0, 1, 12), np.linspace(3, 4, 12)][:, None]
+
+
+@pytest.fixture
+def project(tmp_path):
+    source = tmp_path / "rows.csv"
+    source.write_text("x\n" + "\n".join(map(str, X[:, 0])), encoding="utf-8")
+    items = [Item(row, name, "row", name) for row, name in enumerate(ids(len(X)))]
+    return Project.create(
+        tmp_path / "rows.likewise",
+        X=X,
+        items=items,
+        settings=Settings("toy", n_clusters=2),
+        described=Described("row", len(X)),
+        source=source,
+    )
+
+
+class Heard:
+    """Keeps messages and waits for those of a kind."""
+
+    def __init__(self):
+        self.messages = queue.Queue()
+
+    def __call__(self, message):
+        self.messages.put(message)
+
+    def next(self, *kinds, after=0):
+        """Return the first message of each kind that is by the event `after` or a later one."""
+        found, end = {}, time.monotonic() + DEADLINE
+        while len(found) < len(kinds):
+            message = self.messages.get(timeout=max(end - time.monotonic(), 0.01))
+            kind = type(message)
+            if kind in kinds and getattr(message, "seq", after) >= after:
+                found.setdefault(kind, message)
+        return [found[kind] for kind in kinds]
+
+
+@pytest.fixture
+def heard():
+    return Heard()
+
+
+@pytest.fixture
+def worker(project, heard):
+    made = Worker(project, heard)
+    made.start()
+    yield made
+    made.stop()
+
+
+def asked(ready):
+    return [frozenset(rows_of(question)) for question in ready.questions]
+
+
+def test_it_sends_all_that_there_is(worker, heard):
+    worker.tell(Tell((), 3))
+    ready, picture, standing, progress = heard.next(Ready, Picture, Standing, Progress)
+    assert len(ready.questions) == 3
+    assert [group.size for group in picture.groups] == [12, 12]
+    assert standing.people == ()
+    assert progress.n_answers == 0
+    log = Log()
+    log.answer(rows_of(ready.questions[0]), "DIFFERENT")
+    worker.tell(Tell(tuple(log.events), 3, ready.questions[1:]))
+    again, picture, progress = heard.next(Ready, Picture, Progress, after=1)
+    assert asked(again)[0] not in asked(ready)
+    assert len(picture.links) == 1
+    assert progress.n_answers == 1
+
+
+def test_it_sends_two_maps(worker, heard):
+    worker.tell(Tell((), 0))
+    (first,) = heard.next(Layout)
+    (better,) = heard.next(Layout)
+    assert (first.method, first.final, better.final) == ("PCA", False, True)
+    assert first.xy.shape == better.xy.shape == (24, 2)
+
+
+def test_it_is_polite(worker, heard):
+    worker.tell(Tell((), 1))
+    heard.next(Ready, Picture)
+    process = psutil.Process(worker.pid)
+    assert process.nice() >= 10
+    os.kill(worker.pid, signal.SIGINT)  # Ctrl-C in the terminal goes to all processes
+    log = Log()
+    log.answer((0, 1), "SAME")
+    worker.tell(Tell(tuple(log.events), 1))
+    heard.next(Ready, after=1)
+    assert psutil.pid_exists(process.pid)
+
+
+def test_killed_it_comes_back_with_the_same_questions(worker, heard):
+    log = Log()
+    log.answer((0, 20), "DIFFERENT")
+    worker.tell(Tell(tuple(log.events), 4))
+    (before,) = heard.next(Ready, after=1)
+    log.answer((0, 11), "SAME")
+    worker.tell(Tell(tuple(log.events[1:]), 4))
+    (before,) = heard.next(Ready, after=2)
+    first = worker.pid
+    os.kill(first, signal.SIGKILL)
+    (trouble,) = heard.next(Trouble)
+    assert "signal 9" in trouble.text
+    (after,) = heard.next(Ready, after=2)
+    assert asked(after) == asked(before)
+    assert worker.pid != first
+
+
+def test_told_before_its_start_and_while_it_is_dead(project, heard):
+    made = Worker(project, heard)
+    log = Log()
+    log.answer((0, 20), "DIFFERENT")
+    made.tell(Tell(tuple(log.events), 2))
+    made.start()
+    try:
+        heard.next(Ready, after=1)
+        os.kill(made.pid, signal.SIGKILL)
+        log.answer((0, 11), "SAME")
+        made.tell(Tell(tuple(log.events[1:]), 2))
+        (ready,) = heard.next(Ready, after=2)
+        assert len(ready.questions) == 2
+    finally:
+        made.stop()
+
+
+def test_trouble_with_the_project_is_told(project, heard):
+    os.truncate(project.folder / "features.npy", 40)
+    made = Worker(project, heard)
+    made.tell(Tell((), 1))
+    made.start()
+    try:
+        (trouble,) = heard.next(Trouble)
+        assert "could not be opened" in trouble.text
+        assert psutil.pid_exists(made.pid)
+    finally:
+        made.stop()
+
+
+def test_a_handler_that_fails_does_not_stop_it(project, caplog):
+    seen = threading.Event()
+
+    def handler(message):
+        if isinstance(message, Picture):
+            seen.set()
+        raise RuntimeError("no")
+
+    made = Worker(project, handler)
+    made.start()
+    made.tell(Tell((), 1))
+    try:
+        assert seen.wait(DEADLINE)
+    finally:
+        made.stop()
+    assert "could not be handled" in caplog.text
+
+
+def test_it_stops(project, heard):
+    made = Worker(project, heard)
+    made.stop()  # nothing was started
+    made = Worker(project, heard)
+    made.start()
+    made.tell(Tell((), 1))
+    heard.next(Ready)
+    pid = made.pid
+    made.stop()
+    assert not psutil.pid_exists(pid)
+    assert all(not thread.is_alive() for thread in made._threads)
+    made.stop()
+
+
+ORPHAN = """
+import os, sys, time
+from likewise.studio.jobs.worker import Worker
+from likewise.studio.project import Project
+from likewise.studio.records import Ready, Tell
+if __name__ == "__main__":
+    def heard(message):
+        if isinstance(message, Ready):
+            print(worker.pid, flush=True)
+            os.kill(os.getpid(), 9)
+    worker = Worker(Project.open(sys.argv[1]), heard)
+    worker.tell(Tell((), 1))
+    worker.start()
+    time.sleep(60)
+"""
+
+
+def test_it_ends_when_the_server_is_killed(project, tmp_path):
+    script = tmp_path / "server.py"
+    script.write_text(ORPHAN, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), str(project.folder)], capture_output=True, text=True, timeout=DEADLINE
+    )
+    assert done.returncode == -signal.SIGKILL
+    pid = int(done.stdout)
+    end = time.monotonic() + DEADLINE
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+# ---------------------------------------------------------------------- the loop by itself
+
+
+class Wrong(Brain):
+    """A brain that cannot make pictures."""
+
+    def picture(self):
+        raise ValueError("the paint is dry")
+
+
+def loop_of(made, inbox):
+    sent = []
+    loop = _process.Loop(inbox, sent.append, lambda: made)
+    loop.brain = made
+    loop._lay_out = lambda brain: None
+    return loop, sent
+
+
+def test_what_fails_is_told_once_and_all_else_goes_on():
+    inbox = queue.SimpleQueue()
+    log = Log()
+    loop, sent = loop_of(Wrong(X, ids(24), Settings("toy", n_clusters=2)), inbox)
+    inbox.put(Tell((), 2))
+    for _ in range(4):
+        log.answer((len(log.events), 20), "UNSURE")
+        inbox.put(Tell(tuple(log.events), 2))
+        while loop._due or not inbox.empty():
+            loop.turn()
+    assert [message.text for message in sent if isinstance(message, Trouble)] == [
+        "The picture could not be made: the paint is dry"
+    ]
+    assert [message.seq for message in sent if isinstance(message, Progress)][-1] == 4
+
+
+def test_questions_come_first_and_nothing_starves():
+    inbox = queue.SimpleQueue()
+    log = Log()
+    loop, sent = loop_of(Brain(X, ids(24), Settings("toy", n_clusters=2)), inbox)
+    for _ in range(12):  # there is always news
+        log.answer((len(log.events), 20), "UNSURE")
+        inbox.put(Tell(tuple(log.events[-1:]), 2))
+        loop.turn()
+    kinds = [type(message) for message in sent]
+    assert kinds[::2] == [Ready] * 12
+    assert kinds[1] is Layout
+    assert {kinds[3:].count(kind) for kind in (Picture, Standing, Progress)} <= {3, 4}

@@ -1,0 +1,157 @@
+"""A studio of real parts for tests: a SQLite store, the real brain in a thread, and a clock that is set."""
+
+import threading
+import time
+import uuid
+
+from likewise.studio.jobs.brain import Brain
+from likewise.studio.jobs.layout import plain_layout
+from likewise.studio.service import Studio
+from small_projects import make
+
+PATIENCE = 20  # seconds after which something that should happen is held not to
+
+
+def new_key():
+    return uuid.uuid4().hex
+
+
+def wait_until(holds, what="it"):
+    """Wait for a condition, and say what did not happen."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} did not happen within {PATIENCE} s")
+        time.sleep(0.002)
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, now=1_000_000.0):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+class Inside:
+    """Does what the worker process does, in the thread that tells it."""
+
+    def __init__(self, project, hear):
+        self.brain = Brain(project.features(), project.items.ids(), project.settings)
+        self.hear = hear
+        self.first = True
+        self.paused = threading.Event()
+        self.tells = 0
+
+    def start(self):
+        pass
+
+    def stop(self):
+        pass
+
+    def tell(self, message):
+        if self.paused.is_set():
+            raise RuntimeError("the worker is away")
+        self.tells += 1
+        changed = self.brain.tell(message.events)
+        if message.wanted:
+            self.hear(self.brain.questions(message.wanted, message.pending))
+        if changed or self.first:
+            self.hear(self.brain.picture())
+            self.hear(self.brain.standing())
+            self.hear(self.brain.progress())
+        if self.first:
+            self.hear(plain_layout(self.brain.X, seed=0))
+        self.first = False
+
+
+class Desk:
+    """A studio that runs, with short words for what people do in it."""
+
+    def __init__(self, project, **options):
+        self.project = project
+        self.clock = options.pop("clock", None) or Clock()
+        self.studio = Studio(project, teller=self._teller, clock=self.clock, **options)
+        self.studio.start()
+        self.hub, self.asking, self.groups = self.studio.hub, self.studio.asking, self.studio.groups
+        self.owner = self.studio.people.owner()
+        self.settle()
+
+    def _teller(self, hear):
+        self.teller = Inside(self.project, hear)
+        return self.teller
+
+    def close(self):
+        self.studio.stop()
+
+    def again(self):
+        """Stop, and open the same project anew."""
+        self.close()
+        return Desk(type(self.project).open(self.project.folder), clock=self.clock)
+
+    def settle(self):
+        """Wait until all that was said is thought through."""
+        hub = self.hub
+        hub.nudge()
+        before = self.teller.tells
+        wait_until(
+            lambda: (
+                self.teller.tells > before and not hub._has_news and self.teller.brain.seq >= hub.log.last
+            ),
+            "a refit",
+        )
+        # The thread may be in the middle of the last one; a word to it is heard after that.
+        before = self.teller.tells
+        hub.nudge()
+        wait_until(lambda: self.teller.tells > before, "a second look")
+
+    def person(self, name, role="annotator"):
+        return self.studio.people.add(name, role)[0]
+
+    def ask(self, person, n=1):
+        return self.asking.questions(person, n)["questions"]
+
+    def answer(self, person, question, word, key=None, seconds=1.0):
+        return self.asking.answer(
+            person, key=key or new_key(), question=question["id"], answer=word, seconds=seconds
+        )
+
+    def skip(self, person, question, key=None):
+        return self.asking.skip(person, key=key or new_key(), question=question["id"], seconds=None)
+
+    def undo(self, person, of=None, key=None):
+        return self.asking.undo(person, key=key or new_key(), of=of)
+
+    def state(self, person, a, b, word):
+        """Say something of two items without being asked."""
+        self.asking.state_pair(person, key=new_key(), items=(a, b), answer=word, why="told")
+
+    def events(self, *kinds):
+        events = self.studio.store.read(lambda tx: tx.events())
+        return [event for event in events if not kinds or event.kind in kinds]
+
+    def true_word(self, question):
+        """Answer by the two groups of the small project: ids that begin alike belong together."""
+        heads = [item["id"][0] for item in question["items"]]
+        if len(heads) == 2:
+            return "SAME" if heads[0] == heads[1] else "DIFFERENT"
+        for word, (i, j, odd) in {"AB": (0, 1, 2), "AC": (0, 2, 1), "BC": (1, 2, 0)}.items():
+            if heads[i] == heads[j] != heads[odd]:
+                return word
+        return "NEITHER"
+
+
+def ids_of(question):
+    return tuple(item["id"] for item in question["items"])
+
+
+def names(n):
+    """Return n ids, half of which begin with a and half with b."""
+    return tuple(f"a{i}" for i in range(n // 2)) + tuple(f"b{i}" for i in range(n - n // 2))
+
+
+def open_desk(folder, n=8, options=None, **settings):
+    """Make a small project of n texts and open its studio."""
+    return Desk(make(folder, names(n), **settings), **(options or {}))

@@ -1,0 +1,69 @@
+"""A studio that is stopped and opened again is the one it was: the events are all there is to keep."""
+
+import pytest
+
+from studio.service.desk import new_key
+
+
+@pytest.fixture
+def before(open_studio):
+    """A studio with some of everything in it, and who used it."""
+    desk = open_studio(12)
+    ann, bob = desk.person("Ann"), desk.person("Bob")
+    for person in (ann, bob, ann):
+        question = desk.ask(person, 1)[0]
+        desk.answer(person, question, desk.true_word(question))
+        desk.settle()
+    desk.undo(ann)
+    desk.skip(bob, desk.ask(bob, 1)[0])
+    desk.groups.name(ann, 0, key=new_key(), name="owls")
+    desk.settle()
+    return desk, ann, bob
+
+
+def test_history_groups_and_names_are_the_same(before, request):
+    desk, ann, bob = before
+    seen = [
+        [desk.asking.history(person, None, 50) for person in (ann, bob, desk.owner)],
+        desk.groups.all(),
+        desk.groups.links(desk.owner),
+        desk.studio.people.all(),
+    ]
+    again = desk.again()
+    request.addfinalizer(again.close)
+    assert again.owner == desk.owner
+    assert seen == [
+        [again.asking.history(person, None, 50) for person in (ann, bob, again.owner)],
+        again.groups.all(),
+        again.groups.links(again.owner),
+        again.studio.people.all(),
+    ]
+
+
+def test_questions_that_are_held_can_still_be_answered(before, request):
+    desk, ann, bob = before
+    mine, theirs = desk.ask(ann, 3), desk.ask(bob, 3)
+    again = desk.again()
+    request.addfinalizer(again.close)
+    assert [q["id"] for q in again.ask(ann, len(mine))] == [q["id"] for q in mine]
+    for person, questions in ((ann, mine), (bob, theirs)):
+        for question in questions:
+            assert again.answer(person, question, again.true_word(question))["new"]
+
+
+def test_a_post_that_is_repeated_after_a_restart_counts_once(before, request):
+    desk, ann, _ = before
+    question, key = desk.ask(ann, 1)[0], new_key()
+    first = desk.answer(ann, question, "SAME", key=key)
+    again = desk.again()
+    request.addfinalizer(again.close)
+    repeated = again.answer(ann, question, "SAME", key=key)
+    assert (repeated["seq"], repeated["new"]) == (first["seq"], False)
+
+
+def test_sessions_outlive_a_restart(before, request):
+    desk, ann, _ = before
+    _, session = desk.studio.people.log_in(desk.studio.people.link_token(ann.id))
+    again = desk.again()
+    request.addfinalizer(again.close)
+    assert again.studio.people.of_session(session) == ann

@@ -1,0 +1,235 @@
+"""A study from its introduction to its end, and what is refused on the way."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from likewise.studio.project import Project
+from likewise.studio.records import Described, Item, Settings
+from likewise.studio.service import BadRequest, Clash, NotAllowed
+from studio.service.desk import Desk, new_key
+
+N_PAIRS, N_TRIPLETS, PRACTICE = 6, 4, 2
+SURVEY = {
+    "performance": "pair",
+    "effort_per_query": "triplet",
+    "overall_effort": "none",
+    "frustration": "none",
+    "preference": "pair",
+    "comments": "nice\x07",
+}
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A study about forty texts of two classes."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 3)) + 4 * y[:, None]
+    items = [
+        Item(i, f"{'ab'[y[i]]}{i}", "text", f"text {i}", text="words", truth=f"class {'ab'[y[i]]}")
+        for i in range(40)
+    ]
+    source = tmp_path / "texts.csv"
+    source.write_text("x\n")
+    options = {"n_pairs": N_PAIRS, "n_triplets": N_TRIPLETS, "practice": PRACTICE}
+    project = Project.create(
+        tmp_path / "texts.likewise",
+        X=X,
+        items=items,
+        settings=Settings("Texts", n_clusters=2, study=options),
+        described=Described("text", 40, has_truth=True),
+        source=source,
+    )
+    opened = Desk(project)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ann(desk):
+    return desk.person("Ann")
+
+
+def go_on(desk, person, key=None):
+    return desk.studio.study.go_on(person, key or new_key())
+
+
+def answer_all(desk, person):
+    """Answer all questions of the part that goes on; return the views."""
+    found = []
+    while questions := desk.ask(person, 3):
+        found.append(desk.answer(person, questions[0], desk.true_word(questions[0])))
+    return found
+
+
+def to_the_end(desk, person):
+    while (stage := desk.studio.study.stage(person)["stage"]) not in ("survey", "done"):
+        if stage in ("intro", "break"):
+            go_on(desk, person)
+        answer_all(desk, person)
+
+
+def test_from_the_introduction_to_the_end(desk, ann):
+    stages = [desk.studio.study.stage(ann)]
+    assert desk.ask(ann, 3) == []  # nothing is asked before one goes on
+    stages.append(go_on(desk, ann))
+    practised = answer_all(desk, ann)
+    for _ in range(2):
+        stages.append(desk.studio.study.stage(ann))
+        stages.append(go_on(desk, ann))
+        answered = answer_all(desk, ann)
+        assert all(view["right"] is None for view in answered)  # what is right is told in practice alone
+        assert len(answered) == (N_PAIRS if stages[-1]["task"]["kind"] == "pair" else N_TRIPLETS)
+    stages.append(desk.studio.study.stage(ann))
+    assert [stage["stage"] for stage in stages] == [
+        *("intro", "practice", "break", "task", "break", "task", "survey")
+    ]
+    assert len(practised) == 2 * PRACTICE
+    assert all(view["right"] for view in practised)
+    assert {stage["task"]["kind"] for stage in stages if stage["stage"] == "task"} == {"pair", "triplet"}
+    desk.studio.study.survey(ann, new_key(), SURVEY)
+    assert desk.studio.study.stage(ann)["stage"] == "done"
+    sources = [event.body["source"] for event in desk.events("answer")]
+    assert sources == ["practice"] * 2 * PRACTICE + ["study"] * (N_PAIRS + N_TRIPLETS)
+    desk.settle()
+    assert desk.asking.progress(ann)["n_answers"] == N_PAIRS + N_TRIPLETS
+    assert desk.asking.progress(ann)["fitting"] is False
+
+
+def test_practice_says_that_it_is_and_counts_for_nothing(desk, ann):
+    go_on(desk, ann)
+    (question,) = desk.ask(ann, 1)
+    assert question["practice"] is True
+    desk.answer(ann, question, "SAME" if question["kind"] == "pair" else "AB")
+    assert desk.asking.progress(ann)["n_answers"] == 0
+    assert desk.asking.progress(ann)["behind"] == 0
+
+
+def test_a_question_tells_nothing_of_its_truth(desk, ann):
+    to_the_end(desk, ann)
+    bob = desk.person("Bob")
+    go_on(desk, bob)
+    answer_all(desk, bob)
+    go_on(desk, bob)
+    seen = str(desk.ask(bob, 3)) + str(desk.asking.history(bob, None, 50)) + str(desk.groups.all())
+    assert "class " not in seen
+    assert "easy" not in seen
+    assert "difficult'" not in seen
+
+
+def test_the_reference_book_has_one_example_of_each_class(desk):
+    book = desk.groups.reference()
+    assert book["given"] is True
+    assert [(group["name"], len(group["items"])) for group in book["groups"]] == [
+        ("class a", 1),
+        ("class b", 1),
+    ]
+
+
+def test_nothing_is_skipped_taken_back_or_said_besides(desk, ann):
+    go_on(desk, ann)
+    (question,) = desk.ask(ann, 1)
+    for act in (
+        lambda: desk.skip(ann, question),
+        lambda: desk.undo(ann),
+        lambda: desk.undo(desk.owner),
+        lambda: desk.groups.not_here(ann, 0, key=new_key(), row=0),
+        lambda: desk.groups.merge(ann, key=new_key(), a=0, b=1),
+    ):
+        with pytest.raises(NotAllowed):
+            act()
+    assert not desk.events("answer", "skip", "undo")
+
+
+@pytest.mark.parametrize("word", ["UNSURE", "same", "XYZ"])
+def test_unsure_is_no_answer(desk, ann, word):
+    go_on(desk, ann)
+    with pytest.raises(Clash, match="not offered"):
+        desk.answer(ann, desk.ask(ann, 1)[0], word)
+
+
+def test_a_question_is_answered_once_and_in_its_part(desk, ann):
+    go_on(desk, ann)
+    first = desk.ask(ann, 1)[0]
+    word = desk.true_word(first)
+    key = new_key()
+    seq = desk.answer(ann, first, word, key=key)["seq"]
+    assert desk.answer(ann, first, word, key=key)["seq"] == seq  # sent again
+    with pytest.raises(Clash, match="not open"):
+        desk.answer(ann, first, word)
+    with pytest.raises(Clash, match="not open"):  # of a task that has not begun
+        desk.answer(ann, {"id": f"study-{ann.id}-t2-1"}, "SAME")
+    wrong = next(w for w in ("SAME", "DIFFERENT", "AB", "AC") if w != word)
+    with pytest.raises(Clash, match="another answer"):
+        desk.answer(ann, first, wrong, key=key)
+
+
+def test_nobody_answers_the_questions_of_somebody_else(desk, ann):
+    bob = desk.person("Bob")
+    go_on(desk, ann)
+    go_on(desk, bob)
+    (theirs,) = desk.ask(bob, 1)
+    with pytest.raises(Clash, match="not open"):
+        desk.answer(ann, theirs, desk.true_word(theirs))
+
+
+def test_two_tabs_answer_a_question_once(desk, ann):
+    go_on(desk, ann)
+    (question,) = desk.ask(ann, 1)
+    gate, found = threading.Barrier(8), []
+
+    def tab():
+        gate.wait()
+        try:
+            found.append(desk.answer(ann, question, desk.true_word(question))["new"])
+        except Clash as error:
+            found.append(str(error))
+
+    tabs = [threading.Thread(target=tab) for _ in range(8)]
+    for one in tabs:
+        one.start()
+    for one in tabs:
+        one.join()
+    assert found.count(True) == 1
+    assert len(desk.events("answer")) == 1
+
+
+def test_nobody_goes_on_before_the_part_is_done_nor_twice(desk, ann):
+    key = new_key()
+    assert go_on(desk, ann, key)["stage"] == "practice"
+    assert go_on(desk, ann, key)["stage"] == "practice"  # sent again
+    assert len(desk.events("stage")) == 1
+    with pytest.raises(Clash):
+        go_on(desk, ann)
+    with pytest.raises(Clash, match="after all questions"):
+        desk.studio.study.survey(ann, new_key(), SURVEY)
+
+
+def test_the_questionnaire_is_filled_in_once(desk, ann):
+    to_the_end(desk, ann)
+    with pytest.raises(BadRequest):
+        desk.studio.study.survey(ann, new_key(), {**SURVEY, "preference": "both"})
+    key = new_key()
+    for _ in range(2):
+        assert desk.studio.study.survey(ann, key, SURVEY) == {"done": True}
+    with pytest.raises(Clash, match="already"):
+        desk.studio.study.survey(ann, new_key(), SURVEY)
+    with pytest.raises(Clash):
+        go_on(desk, ann)
+    assert len(desk.events("survey")) == 1
+
+
+def test_a_study_goes_on_after_a_restart(desk, ann):
+    go_on(desk, ann)
+    answer_all(desk, ann)
+    go_on(desk, ann)
+    before = desk.ask(ann, 3)
+    again = desk.again()
+    try:
+        assert [q["id"] for q in again.ask(ann, 3)] == [q["id"] for q in before]
+        to_the_end(again, ann)
+        assert again.studio.study.stage(ann)["stage"] == "survey"
+    finally:
+        again.close()
