@@ -130,7 +130,7 @@ def browser_keys(link, length):
         let shown = page.dataset.question;
         addEventListener("keydown", () => { window.pressed = performance.now(); }, true);
         new MutationObserver(() => {
-            if (page.dataset.question !== shown && page.dataset.ready === "true") {
+            if (page.dataset.question && page.dataset.question !== shown) {
                 shown = page.dataset.question;
                 requestAnimationFrame(() => setTimeout(() => {
                     if (window.pressed) window.took.push((performance.now() - window.pressed) / 1000);

@@ -165,8 +165,8 @@ def hosts_for(host: str, port: int, public: str | None) -> frozenset[str]:
 
     >>> sorted(hosts_for("127.0.0.1", 8123, None))
     ['127.0.0.1:8123', '[::1]:8123', 'localhost:8123']
-    >>> sorted(hosts_for("0.0.0.0", 80, "https://birds.example.org/study"))[-1]
-    'birds.example.org'
+    >>> "birds.example.org" in hosts_for("0.0.0.0", 80, "https://birds.example.org/study")
+    True
     """
     names = {"localhost", "127.0.0.1", "[::1]"}
     try:

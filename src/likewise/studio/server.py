@@ -120,6 +120,7 @@ class StudioServer:
                 )
                 config = uvicorn.Config(
                     app,
+                    http="h11",  # its limit on the length of headers is kept
                     log_level="warning",
                     access_log=False,
                     server_header=False,

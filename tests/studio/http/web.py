@@ -90,7 +90,10 @@ def png(size=(8, 8)):
 
 
 # What each item of the folder of pictures is; rows in this order.
-FILES = ("good.png", "drawing.svg", "page.html", "link.png", "gone.png", "cut.png", "named.png", "up.png")
+FILES = (
+    *("good.png", "drawing.svg", "page.html", "link.png", "gone.png", "cut.png", "named.png"),
+    *("up.png", "far.png"),
+)
 
 
 def picture_project(tmp_path):
@@ -105,7 +108,7 @@ def picture_project(tmp_path):
     (folder / "gone.png").write_bytes(png())
     (folder / "cut.png").write_bytes(png((64, 64))[:60])
     (folder / "named.png").write_text(f"<html>{SCRIPT}</html>")
-    media = [*FILES[:-1], "../secret.png"]
+    media = [*FILES[:-2], "../secret.png", "http://127.0.0.1:9/far.png"]
     items = [
         Item(row, name, "image", f"{SCRIPT}{name}", media=path)
         for row, (name, path) in enumerate(zip(FILES, media, strict=True))

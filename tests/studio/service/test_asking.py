@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from likewise.studio.service import BadRequest, Clash, NotFound
-from studio.service.desk import Clock, ids_of, new_key
+from studio.service.desk import Clock, ids_of, new_key, wait_until
 
 pytest.importorskip("sqlalchemy")
 
@@ -258,6 +258,16 @@ def test_a_worker_that_is_away_stops_no_answer(desk, ann):
     desk.teller.paused.clear()
     desk.settle()
     assert desk.asking.progress(ann)["behind"] == 0
+
+
+def test_what_could_not_be_told_is_told_again_without_a_new_answer(desk, ann):
+    (question,) = desk.ask(ann, 1)
+    desk.teller.paused.set()
+    desk.answer(ann, question, desk.true_word(question))
+    wait_until(lambda: desk.hub.trouble is not None, "a word of the trouble")
+    desk.teller.paused.clear()
+    wait_until(lambda: desk.asking.progress(ann)["behind"] == 0, "a refit")
+    assert desk.hub.trouble is None
 
 
 # ---------------------------------------------------------------------- taking back

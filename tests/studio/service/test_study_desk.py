@@ -8,6 +8,7 @@ import pytest
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
 from likewise.studio.service import BadRequest, Clash, NotAllowed
+from likewise.studio.store import open_store
 from studio.service.desk import Desk, new_key
 
 N_PAIRS, N_TRIPLETS, PRACTICE = 6, 4, 2
@@ -21,9 +22,8 @@ SURVEY = {
 }
 
 
-@pytest.fixture
-def desk(tmp_path):
-    """A study about forty texts of two classes."""
+def study_project(tmp_path):
+    """Make a study about forty texts of two classes."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     X = rng.normal(size=(40, 3)) + 4 * y[:, None]
@@ -34,7 +34,7 @@ def desk(tmp_path):
     source = tmp_path / "texts.csv"
     source.write_text("x\n")
     options = {"n_pairs": N_PAIRS, "n_triplets": N_TRIPLETS, "practice": PRACTICE}
-    project = Project.create(
+    return Project.create(
         tmp_path / "texts.likewise",
         X=X,
         items=items,
@@ -42,7 +42,11 @@ def desk(tmp_path):
         described=Described("text", 40, has_truth=True),
         source=source,
     )
-    opened = Desk(project)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    opened = Desk(study_project(tmp_path))
     yield opened
     opened.close()
 
@@ -175,15 +179,14 @@ def test_nobody_answers_the_questions_of_somebody_else(desk, ann):
         desk.answer(ann, theirs, desk.true_word(theirs))
 
 
-def test_two_tabs_answer_a_question_once(desk, ann):
-    go_on(desk, ann)
-    (question,) = desk.ask(ann, 1)
+def in_tabs(work):
+    """Do the same in eight tabs at once; return what each got."""
     gate, found = threading.Barrier(8), []
 
     def tab():
         gate.wait()
         try:
-            found.append(desk.answer(ann, question, desk.true_word(question))["new"])
+            found.append(work())
         except Clash as error:
             found.append(str(error))
 
@@ -192,8 +195,35 @@ def test_two_tabs_answer_a_question_once(desk, ann):
         one.start()
     for one in tabs:
         one.join()
+    return found
+
+
+def check_tabs(desk):
+    ann = desk.person("Ann")
+    in_tabs(lambda: go_on(desk, ann))
+    assert len(desk.events("stage")) == 1
+    (question,) = desk.ask(ann, 1)
+    found = in_tabs(lambda: desk.answer(ann, question, desk.true_word(question))["new"])
     assert found.count(True) == 1
     assert len(desk.events("answer")) == 1
+    to_the_end(desk, ann)
+    in_tabs(lambda: desk.studio.study.survey(ann, new_key(), SURVEY))
+    assert len(desk.events("survey")) == 1
+
+
+def test_several_tabs_do_each_thing_once(desk):
+    check_tabs(desk)
+
+
+def test_several_tabs_do_each_thing_once_on_postgresql(tmp_path, postgres_url):
+    """There two transactions go on at once, and neither sees what the other is about to keep."""
+    store = open_store(postgres_url, backups=tmp_path / "backups")
+    desk = Desk(study_project(tmp_path), store=store)
+    try:
+        check_tabs(desk)
+    finally:
+        desk.close()
+        store.close()
 
 
 def test_nobody_goes_on_before_the_part_is_done_nor_twice(desk, ann):

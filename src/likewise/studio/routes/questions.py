@@ -88,7 +88,7 @@ def answers(body: AnswerBody, studio: TheStudio, person: Who) -> JSONResponse:
 
 @router.post("/api/skips", responses=documented(AnsweredView), response_model=None)
 def skips(body: SkipBody, studio: TheStudio, person: Who) -> JSONResponse:
-    """Leave a question out; others may still be asked it, and the history lets one come back to it."""
+    """Leave a question out: it is not asked again, and the history lets one come back to it."""
     return shown(studio.asking.skip(person, key=body.key, question=body.question, seconds=body.seconds))
 
 

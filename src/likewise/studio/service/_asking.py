@@ -375,7 +375,8 @@ class Asking:
             event, new = append(tx, new_event)
             return event, new, planned.asked.truth if practice else None
 
-        event, new, right = self._hub.store.write(work)
+        with study.turn(person.id):
+            event, new, right = self._hub.store.write(work)
         self._hub.took(event)
         shown = self._study_questions(person, prefetch)
         return {

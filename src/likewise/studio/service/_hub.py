@@ -24,6 +24,7 @@ from likewise.studio.store import Store
 
 log = logging.getLogger("likewise.studio")
 Watcher = Callable[[str, dict[str, Any]], None]
+_TRY_AGAIN = 1.0  # seconds after which the worker is told again of what could not be told
 
 
 class Teller(Protocol):
@@ -141,8 +142,13 @@ class Hub:
                 pending = self.store.read(lambda tx: tx.open_leases(self._clock()))
                 self._worker.tell(Tell(events, self._wanted() if self._asks else 0, tuple(pending)))
                 told = events[-1].seq if events else told
-            except Exception as error:
-                self._hear(Trouble(f"The worker could not be told of new answers: {error}"))
+            except Exception as error:  # the database may be away for a while
+                text = f"The worker could not be told of new answers: {error}"
+                if text != self.trouble:
+                    self._hear(Trouble(text))
+                with self._news:
+                    self._has_news = True
+                    self._news.wait_for(lambda: self._closing, timeout=_TRY_AGAIN)
 
     def _hear(self, message: FromWorker) -> None:
         """Take what the worker says; called from its reading thread."""

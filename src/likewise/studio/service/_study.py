@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +30,11 @@ class StudyDesk:
     def __init__(self, hub: Hub, study: Study) -> None:
         self._hub = hub
         self._study = study
+        self._turns: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
+
+    def turn(self, person: int) -> threading.Lock:
+        """Return what lets one post of a person wait for another, so that two tabs do not both go first."""
+        return self._turns[person]
 
     @classmethod
     def of(cls, project: Project, hub: Hub) -> StudyDesk:
@@ -81,7 +88,9 @@ class StudyDesk:
                 raise Clash(str(error), "Reload the page.") from error
             return append(tx, NewEvent(key, "stage", person.id, {"to": to}))[0]
 
-        self._hub.took(self._hub.store.write(work))
+        with self.turn(person.id):
+            event = self._hub.store.write(work)
+        self._hub.took(event)
         return self.stage(person)
 
     def survey(self, person: Person, key: str, given: Mapping[str, Any]) -> DoneView:
@@ -102,5 +111,7 @@ class StudyDesk:
                 )
             return append(tx, NewEvent(key, "survey", person.id, survey.to_json()))[0]
 
-        self._hub.took(self._hub.store.write(work))
+        with self.turn(person.id):
+            event = self._hub.store.write(work)
+        self._hub.took(event)
         return {"done": True}

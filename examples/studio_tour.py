@@ -1,0 +1,196 @@
+"""A newcomer's first minutes in the studio, in a real browser, with pictures for the documentation.
+
+`python examples/studio_tour.py` writes the pictures to ``docs/images``. It starts the studio on its sample
+as a person would, logs in by the link, answers, undoes, skips, contradicts itself, resolves that, exports.
+It needs Chromium and the package playwright.
+"""
+
+import json
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import expect, sync_playwright
+
+from likewise.studio.sample import write_sample
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin/chromium"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+READY = "section.question[data-ready=true]"
+PATIENCE = 60_000  # milliseconds, on a busy machine
+
+
+class Tour:
+    """The newcomer: knows a digit when they see one, and answers by it."""
+
+    def __init__(self, page, url, digit_of, pictures):
+        self.page, self.url, self.digit_of, self.pictures = page, url, digit_of, pictures
+        self.answered = []
+
+    def picture(self, name):
+        """Keep what is on the screen."""
+        if self.pictures is not None:
+            self.page.wait_for_timeout(400)  # transitions and pictures; for looks alone
+            self.page.screenshot(path=self.pictures / f"studio-{name}.png")
+
+    def asked(self):
+        """Return the question on the screen and the rows that it is about, once keys count."""
+        self.page.locator(READY).wait_for(timeout=PATIENCE)
+        question = self.page.locator("section.question").get_attribute("data-question")
+        figures = self.page.locator("section.question figure.item")
+        return question, [int(figures.nth(i).get_attribute("data-row")) for i in range(figures.count())]
+
+    def press(self, key):
+        """Press a key, and wait until another question is there."""
+        before, rows = self.asked()
+        self.page.keyboard.press(key)
+        self.page.locator(f'section.question:not([data-question="{before}"])').wait_for(timeout=PATIENCE)
+        return before, rows
+
+    def answer(self, n):
+        """Answer so many questions, rightly."""
+        for _ in range(n):
+            _, (a, b) = self.asked()
+            self.press("s" if self.digit_of[a] == self.digit_of[b] else "d")
+            self.answered.append((a, b))
+
+    def saved(self):
+        """Wait until the page says that all is saved."""
+        expect(self.page.locator("#saved")).to_have_attribute("data-state", "saved", timeout=PATIENCE)
+
+    def go(self, view):
+        """Open a page of the studio."""
+        self.page.goto(f"{self.url}/#/{view}")
+
+    def api(self, path):
+        """Ask the server, as the page does."""
+        return self.page.request.get(f"{self.url}/{path}")
+
+
+def tour(folder, pictures=None):
+    """Take the tour in a folder, and return what came of it."""
+    folder = Path(folder)
+    digit_of = write_sample(folder / "sample-digits")
+    command = [Path(sys.executable).with_name("likewise"), "studio", "--sample", "--no-open", "--json"]
+    served = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        said = ""
+        while not said.rstrip().endswith("}"):
+            said += served.stdout.readline() or sys.exit("the studio did not start")
+        said = json.loads(said)
+        with sync_playwright() as play:
+            browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            page = browser.new_page(viewport={"width": 1200, "height": 800})
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            problems = []
+            page.goto(said["login"])
+            found = walk(Tour(page, said["url"], digit_of, pictures))
+            browser.close()
+        return {**found, "problems": problems}
+    finally:
+        served.terminate()
+        served.wait(20)
+
+
+def walk(newcomer):
+    """Go through all that a newcomer would try."""
+    page = newcomer.page
+    newcomer.asked()
+    newcomer.picture("question")
+    newcomer.answer(5)
+    before, rows = newcomer.press("u")
+    newcomer.asked()
+    page.keyboard.press("z")  # no, I was sure after all
+    page.locator(f'section.question[data-question="{before}"]').wait_for(timeout=PATIENCE)
+    again = newcomer.asked()[1]
+    newcomer.press("k")
+    newcomer.answer(25)
+    newcomer.saved()
+    page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for()
+    newcomer.picture("keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("r")
+    page.locator("dialog[open]").wait_for()
+    page.keyboard.press("Escape")
+
+    newcomer.go("history")
+    page.get_by_role("button", name="Put back").first.wait_for(timeout=PATIENCE)
+    newcomer.picture("history")
+
+    newcomer.go("map")
+    page.locator("canvas").first.wait_for(timeout=PATIENCE)
+    page.wait_for_timeout(3000 if newcomer.pictures else 100)
+    newcomer.picture("map")
+
+    newcomer.go("groups")
+    page.locator("article.group-card").first.wait_for(timeout=PATIENCE)
+    newcomer.picture("groups")
+
+    contradiction = contradict(newcomer)
+    answers = newcomer.api("api/export?what=answers&format=csv").text().splitlines()
+    labels = newcomer.api("api/export?what=labels&format=csv").text().splitlines()
+    report = newcomer.api("api/report")
+
+    newcomer.go("people")
+    page.get_by_role("table").first.wait_for(timeout=PATIENCE)
+    newcomer.picture("people")
+    looks(newcomer)
+    return {
+        "undone": rows == again,
+        "answers": len(answers) - 1,
+        "labels": len(labels) - 1,
+        "contradiction": contradiction,
+        "report": report.status,
+    }
+
+
+def contradict(newcomer):
+    """Join, by way of their groups, two items that were said to be apart; look at it, and take one back."""
+    page = newcomer.page
+    groups = newcomer.api("api/groups").json()["groups"]
+    middles = {group["typical"][0]["row"] for group in groups}
+    apart = next(
+        [item["row"] for item in event["question"]["items"]]
+        for event in newcomer.api("api/history?limit=50").json()["events"]
+        if event["answer"] == "DIFFERENT"
+        and not middles & {item["row"] for item in event["question"]["items"]}
+    )
+    labels = struct.unpack(f"<{len(newcomer.digit_of)}H", newcomer.api("api/map/labels").body())
+    own = [labels[row] for row in apart]
+    remarks = [(f"{number}/belongs", {"row": row}) for number, row in zip(own, apart, strict=True)]
+    for place, (path, content) in enumerate([*remarks, ("merge", {"a": own[0], "b": own[1]})]):
+        said = page.request.post(
+            f"{newcomer.url}/api/groups/{path}",
+            data={"key": f"tour-remark-{place}", **content},
+            headers={"X-Likewise": "1"},
+        )
+        assert said.ok, said.text()
+    newcomer.go("conflicts")
+    back = page.get_by_role("button", name="Take this answer back").first
+    back.wait_for(timeout=PATIENCE)
+    newcomer.picture("conflicts")
+    there = newcomer.api("api/conflicts").json()["conflicts"]
+    page.get_by_role("button", name="Take this answer back: Same").last.click()
+    expect(page.get_by_role("button", name="Take this answer back")).to_have_count(0, timeout=PATIENCE)
+    return {"found": len(there), "left": len(newcomer.api("api/conflicts").json()["conflicts"])}
+
+
+def looks(newcomer):
+    """Show the question in the dark and on a phone."""
+    page = newcomer.page
+    page.emulate_media(color_scheme="dark")
+    newcomer.go("question")
+    newcomer.asked()
+    newcomer.picture("dark")
+    page.set_viewport_size({"width": 390, "height": 800})
+    newcomer.picture("phone")
+
+
+if __name__ == "__main__":
+    place = Path(__file__).parents[1] / "docs" / "images"
+    with tempfile.TemporaryDirectory() as scratch:
+        print(tour(scratch, place))

@@ -1,0 +1,20 @@
+"""A newcomer's whole run in a real browser, from the command to the exports."""
+
+import importlib.util
+from pathlib import Path
+
+TOUR = Path(__file__).parents[2] / "examples" / "studio_tour.py"
+
+
+def test_a_newcomer_answers_undoes_skips_contradicts_and_exports(browser, tmp_path):
+    spec = importlib.util.spec_from_file_location("studio_tour", TOUR)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.tour(tmp_path, launch=browser)
+    assert found["undone"], "undo should show the question again"
+    assert found["answers"] == 35  # 30, one that was undone, three remarks, and the one taken back twice counted once
+    assert found["labels"] == 600
+    assert found["contradiction"]["found"] >= 1
+    assert found["contradiction"]["left"] == 0
+    assert found["report"] == 200
+    assert found["problems"] == []

@@ -1,0 +1,98 @@
+"""Many at once: twenty who answer while others export, look at the history and undo; and on PostgreSQL."""
+
+import threading
+from collections import Counter
+
+import pytest
+
+from likewise.studio.exports import Snapshot, export_bytes
+from likewise.studio.service import Refused
+from likewise.studio.store import open_store
+from small_projects import make
+from studio.service.desk import Desk, names, new_key
+
+
+def at_once(*works):
+    """Run works in threads; return what went wrong in any."""
+    wrong = []
+    gate = threading.Barrier(len(works))
+
+    def run(work):
+        gate.wait()
+        try:
+            work()
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong
+
+
+def answering(desk, person, said, n=3):
+    """Answer up to n questions, each post sent twice."""
+
+    def work():
+        for _ in range(n):
+            for question in desk.ask(person, 1):
+                key = new_key()
+                for _ in range(2):
+                    view = desk.answer(person, question, desk.true_word(question), key=key)
+                said.append((key, view["seq"], question["id"]))
+
+    return work
+
+
+def test_twenty_answer_while_others_export_and_look(open_studio):
+    desk = open_studio(60)
+    people = [desk.person(f"P{n}") for n in range(20)]
+    desk.settle()
+    said = []
+
+    def export():
+        for what in ("answers", "hints", "labels"):
+            snapshot = Snapshot.of(desk.studio.store)
+            export_bytes(what, snapshot, desk.project.items.ids(), desk.hub.picture, format="csv")
+
+    def look():
+        for _ in range(5):
+            desk.asking.history(desk.owner, None, 50)
+            desk.groups.conflicts(desk.owner)
+            desk.groups.all()
+
+    wrong = at_once(*(answering(desk, person, said) for person in people), export, look, export, look)
+    assert not wrong
+    kept = {event.key: event.seq for event in desk.events("answer")}
+    assert {key: seq for key, seq, _ in said} == kept
+    assert max(Counter(question for _, _, question in said).values()) == 1
+    assert len(said) >= 20
+
+
+def test_postgresql_keeps_the_same_promises(tmp_path, postgres_url):
+    store = open_store(postgres_url, backups=tmp_path / "backups")
+    desk = Desk(make(tmp_path, names(30)), store=store)
+    try:
+        people = [desk.person(f"P{n}") for n in range(6)]
+        desk.settle()
+        said = []
+        assert not at_once(*(answering(desk, person, said, 2) for person in people))
+        kept = {event.key: event.seq for event in desk.events("answer")}
+        assert {key: seq for key, seq, _ in said} == kept
+        assert max(Counter(question for _, _, question in said).values()) == 1
+        last = desk.undo(people[0])["undone"]["seq"]
+        for somebody, of in ((people[0], last), (people[1], last)):  # taken back before; not theirs
+            with pytest.raises(Refused):
+                desk.undo(somebody, of=of)
+        desk.settle()
+        before = desk.asking.history(desk.owner, None, 50)
+    finally:
+        desk.close()
+    again = Desk(desk.project, store=store)
+    try:
+        assert again.asking.history(again.owner, None, 50) == before
+    finally:
+        again.close()
+        store.close()
