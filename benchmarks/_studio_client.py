@@ -78,7 +78,7 @@ class Person:
         body = b"" if content is None else json.dumps(content).encode()
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self.served.host}:{self.served.port}\r\n{HEADERS}"
-            f"Cookie: likewise={self.cookie}\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"Cookie: {self.cookie}\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         self._writer.write(head.encode() + body)
         lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -87,8 +87,8 @@ class Person:
             name, _, value = line.partition(":")
             if name.lower() == "content-length":
                 length = int(value)
-            elif name.lower() == "set-cookie" and value.strip().startswith("likewise="):
-                self.cookie = value.strip().split(";")[0].partition("=")[2]
+            elif name.lower() == "set-cookie" and value.strip().startswith("likewise-"):
+                self.cookie = value.strip().split(";")[0]
         raw = await self._reader.readexactly(length)
         return status, json.loads(raw) if raw else None
 

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
@@ -70,29 +71,35 @@ class Tour:
         return self.page.request.get(f"{self.url}/{path}")
 
 
-def tour(folder, pictures=None):
-    """Take the tour in a folder, and return what came of it."""
+@contextmanager
+def chromium():
+    """Start a browser of our own."""
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def tour(folder, pictures=None, browser=None):
+    """Take the tour in a folder, in a browser that is there or one of our own; return what came of it."""
     folder = Path(folder)
     digit_of = write_sample(folder / "sample-digits")
     command = [Path(sys.executable).with_name("likewise"), "studio", "--sample", "--no-open", "--json"]
     served = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    problems = []
     try:
         said = ""
         while not said.rstrip().endswith("}"):
             said += served.stdout.readline() or sys.exit("the studio did not start")
         said = json.loads(said)
-        with sync_playwright() as play:
-            browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            page = browser.new_page(viewport={"width": 1200, "height": 800})
+        with chromium() if browser is None else nullcontext(browser) as found:
+            page = found.new_page(viewport={"width": 1200, "height": 800})
             page.on("pageerror", lambda error: problems.append(str(error)))
-            problems = []
             page.goto(said["login"])
-            found = walk(Tour(page, said["url"], digit_of, pictures))
-            browser.close()
-        return {**found, "problems": problems}
+            return {**walk(Tour(page, said["url"], digit_of, pictures)), "problems": problems}
     finally:
         served.terminate()
-        served.wait(20)
+        served.communicate(timeout=20)
 
 
 def walk(newcomer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -72,6 +73,10 @@ def read_source(
                 raise click.UsageError(f"{option} names a column of a table, and {place} is a folder.")
         return _folder(place, features, progress)
     if not place.exists():
+        if re.match("[a-z]{3,}:/", place.as_posix()):
+            raise FileFormatError(
+                f"{place} is an address; nothing is ever fetched. Save it, and give the file."
+            )
         raise FileFormatError(f"there is no file or folder {place}.")
     if place.suffix.lower() in (".json", ".jsonl", ".ndjson"):
         raise FileFormatError(f"{place} is JSON; wanted a table as CSV or Parquet, or a folder.")

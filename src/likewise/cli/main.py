@@ -15,7 +15,7 @@ from likewise import __version__
 
 COMMANDS = {
     "cluster": "Cluster a table of rows, following hints.",
-    "studio": "Let people answer questions in a browser, and group by the answers.",
+    "studio": "Let people answer questions in a browser.",
     "export": "Write labels, hints or answers of a studio project to files.",
     "report": "Write a page that tells what came out of a studio project.",
     "import-answers": "Take earlier answers, hints or labels into a studio project.",

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 SAMPLE = "sample-digits"
 _SAMPLE_CLUSTERS = 10
 # What may be changed when a project is opened again: all else is derived from the answers anyway.
-_CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy")
+_CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy", "title")
+# How the data are read: said again it must be the same.
+_OF_STUDIES = ("pairs", "triplets", "practice", "pool")
+_FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "seed", "study", *_OF_STUDIES)
 
 
 @click.command("studio", cls=Command)
@@ -79,11 +82,12 @@ _CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy")
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, /, **asked: Any) -> None:
-    """Let people answer questions in a browser, and group by the answers.
+    """Let people answer questions in a browser.
 
-    PATH is a folder of pictures or sounds, or a CSV or Parquet table. A project is made beside it, or the one
-    that is there is opened again: nothing that was answered is ever lost. The login link on stdout works
-    once; the same command gives another while the studio runs. Ctrl-C ends it.
+    The items are grouped by the answers. PATH is a folder of pictures or sounds, or a CSV or Parquet table. A
+    project is made beside it, or the one that is there is opened again: nothing that was answered is ever
+    lost. The login link on stdout works once; the same command gives another while the studio runs. Ctrl-C
+    ends it.
 
     \b
     Examples:
@@ -97,8 +101,13 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     for package in ("fastapi", "uvicorn", "sqlalchemy", "alembic"):
         require(package, extra="studio")
+    from likewise.studio.security import checked_base
+    from likewise.studio.server import StudioServer, checked_public, login_link
+
+    # What is wrong with these is said before a project is made.
+    checked_base(asked["base_path"])
+    checked_public(asked["public_url"])
     project = _project(ctx, asked)
-    from likewise.studio.server import StudioServer, login_link
 
     stderr = console()
     if changed := project.changed_source():
@@ -163,25 +172,63 @@ def _project(ctx: click.Context, asked: dict[str, Any]) -> Project:
     else:
         folder = Path(asked["folder"]) if asked["folder"] else folder_beside(path)
     if not folder.exists():
-        return _made(path, folder, asked)
+        if not asked["study"] and (odd := [name for name in _OF_STUDIES if asked[name] is not None]):
+            raise click.UsageError(f"--{odd[0]} is about a study; give --study too, or leave it out.")
+        return _made(path, folder, asked, _said(ctx, asked))
     project = Project.open(folder, database=asked["db"])
+    _check_database(asked["db"], project)
     changes = {name: value for name, value in _wanted(asked).items() if value is not None}
     if changes.get("n_clusters") is not None:
         changes["discover"] = asked["discover"]
     elif changes.get("discover"):
         changes["n_clusters"] = None
+    was = project.options
     fixed = [
-        f"--{name.replace('_', '-').replace('id-column', 'id')}"
-        for name in ("text", "image", "audio", "id_column", "truth", "features", "drop", "seed", "study")
-        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        f"--{name.replace('id_column', 'id')}"
+        for name, value in _said(ctx, asked).items()
+        if was.get(name) != value
     ]
     if fixed:
         raise click.UsageError(
             f"{folder} is there already, and {', '.join(fixed)} cannot be changed any more. Leave that out "
             "to open it again, or give --project another folder to begin anew."
         )
+    _check_clusters(asked, project.described.n_items)
     settings = dataclasses.replace(project.settings, **changes)
     return project if settings == project.settings else project.with_settings(settings)
+
+
+def _said(ctx: click.Context, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what was said of how the data are read, as JSON has it."""
+    said = {
+        name: asked[name]
+        for name in _FIXED
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+    for name in ("text", "drop"):
+        if name in said:
+            said[name] = list(said[name])
+    for name in ("features", "pool"):
+        if name in said:
+            said[name] = str(Path(said[name]).resolve())
+    return said
+
+
+def _check_database(url: str | None, project: Project) -> None:
+    """Refuse a database that is not the project's: its answers would seem lost, and others' would count."""
+    if url is None or _without_password(url) == project.settings.database:
+        return
+    kept = project.settings.database or f"{project.folder.name}/studio.sqlite"
+    raise click.UsageError(
+        f"{project.folder} keeps its answers in {kept}, and --db names another database. Leave --db out, or "
+        "give that one. To go over to another, make a project with --db and --project, and bring the answers "
+        "into it with likewise export --what answers and likewise import-answers."
+    )
+
+
+def _check_clusters(asked: dict[str, Any], n_items: int) -> None:
+    if asked["clusters"] and asked["clusters"] > n_items:
+        raise click.UsageError(f"-k {asked['clusters']} groups were asked of {n_items} items.")
 
 
 def _wanted(asked: dict[str, Any]) -> dict[str, Any]:
@@ -190,14 +237,15 @@ def _wanted(asked: dict[str, Any]) -> dict[str, Any]:
     return {name: said[name] for name in _CHANGEABLE}
 
 
-def _made(path: Path, folder: Path, asked: dict[str, Any]) -> Project:
-    """Read the data, find features, and make the project."""
+def _made(path: Path, folder: Path, asked: dict[str, Any], said: dict[str, Any]) -> Project:
+    """Read the data, find features, and make the project; `said` is kept in it."""
     from likewise.cli._studio_data import read_source
     from likewise.studio.project import Project
     from likewise.studio.records import Settings
 
     sample = asked["sample"] and not path.exists()
     stderr = console()
+    known = None if asked["db"] is None else _ids_in(asked["db"])
     if sample:
         from likewise.studio.sample import write_sample
 
@@ -227,17 +275,15 @@ def _made(path: Path, folder: Path, asked: dict[str, Any]) -> Project:
         )
         for note in data.notes:
             stderr.print(f"note: {note}", style="yellow")
-        if asked["clusters"] and asked["clusters"] > data.described.n_items:
-            raise click.UsageError(
-                f"-k {asked['clusters']} groups were asked of {data.described.n_items} items."
-            )
+        _check_clusters(asked, data.described.n_items)
+        if known:
+            _check_known(known, {item.id for item in data.items}, path, stderr)
         wanted = {name: value for name, value in _wanted(asked).items() if value is not None}
         settings = Settings(
-            title=asked["title"] or path.resolve().stem,
             seed=asked["seed"],
             database=_without_password(asked["db"]),
             study=_study(asked, data) if asked["study"] else None,
-            **wanted,
+            **{"title": path.resolve().stem, **wanted},
         )
         return Project.create(
             folder,
@@ -247,15 +293,47 @@ def _made(path: Path, folder: Path, asked: dict[str, Any]) -> Project:
             described=data.described,
             source=path,
             database=asked["db"],
+            options=said,
         )
+
+
+def _ids_in(url: str) -> list[str]:
+    """Return the ids of items that a database has answers about, in the order of the answers."""
+    from likewise.studio.store import open_store
+
+    store = open_store(url)
+    try:
+        events = store.read(lambda tx: tx.events(kinds=["answer"]))
+    finally:
+        store.close()
+    return [id for event in events for id in event.body.get("items", ())]
+
+
+def _check_known(known: list[str], ids: set[str], path: Path, stderr: Any) -> None:
+    """Take over the answers of a project that was lost, but never those about other items."""
+    unknown = [id for id in known if id not in ids]
+    if unknown:
+        raise click.UsageError(
+            f"the database holds answers about {unknown[0][:80]!r}, which is not among the items of {path}. "
+            "A database is for one project; give an empty one, or an empty schema with "
+            "?options=-csearch_path%3DNAME."
+        )
+    stderr.print("note: the database has answers about these items already; they count.")
 
 
 def _without_password(url: str | None) -> str | None:
     if url is None:
         return None
-    from sqlalchemy.engine import make_url
+    from sqlalchemy.engine import URL, make_url
+    from sqlalchemy.exc import ArgumentError
 
-    return make_url(url).set(password=None).render_as_string(hide_password=False)
+    try:
+        given = make_url(url)  # its set() takes None for "as it was"
+    except (ArgumentError, ValueError):
+        return None  # opening it says what is wrong, without the password
+    query = {name: value for name, value in given.query.items() if name != "password"}
+    plain = URL.create(given.drivername, given.username, None, given.host, given.port, given.database, query)
+    return plain.render_as_string(hide_password=False)
 
 
 def _study(asked: dict[str, Any], data: Any) -> dict[str, Any]:

@@ -106,7 +106,11 @@ async def _refused(request: Request, error: Any) -> JSONResponse:
 
 
 async def _no_media(request: Request, error: Any) -> JSONResponse:
-    return _error(404, "no_media", str(error), "The question can be answered or skipped without it.")
+    way_on = "The question can be answered or skipped without it."
+    if request.app.state.studio.study is None:
+        return _error(404, "no_media", str(error), way_on)
+    # The names of files often tell the class, as those of items do.
+    return _error(404, "no_media", "The file of this item cannot be shown.", way_on)
 
 
 async def _store(request: Request, error: Any) -> JSONResponse:

@@ -1,16 +1,16 @@
 """The items of a project as a file: found by row or by id, without all of them in memory.
 
 The file is written once, when the project is made, and only read from then on. So any number of threads and
-processes may read it, each thread through a connection of its own, and no lock is ever taken.
+processes may read it, each through a connection that nobody else uses meanwhile, and SQLite takes no lock.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -117,9 +117,8 @@ class ItemFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
-        self._local = threading.local()
-        self._lock = threading.Lock()
-        self._open: list[sqlite3.Connection] = []
+        # Lent out and given back: threads come and go, and one for each that ever was would pile up.
+        self._idle: deque[sqlite3.Connection] = deque()
         if not path.is_file():
             raise FileFormatError(f"{path} is gone; without it the project cannot be opened.")
         self.n: int = self._all("SELECT count(*) FROM items")[0][0]
@@ -174,12 +173,10 @@ class ItemFile:
             yield from map(_item, self._all(asked, [start, start + 1000]))
 
     def close(self) -> None:
-        """Close the connections of all threads."""
-        with self._lock:
-            for connection in self._open:
-                connection.close()
-            self._open.clear()
-            self._local = threading.local()
+        """Close all connections that nobody uses; reading again opens another."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     # ------------------------------------------------------------------ asking the file
 
@@ -191,23 +188,28 @@ class ItemFile:
 
     def _all(self, asked: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
-            return self._connection().execute(asked, values).fetchall()
+            with self._lent() as connection:
+                return connection.execute(asked, values).fetchall()
         except sqlite3.Error as error:
             raise FileFormatError(
                 f"{self.path} cannot be read as the items of a project: {error}. If it is damaged, put back "
                 "a copy of the project, or make a new one and import the answers."
             ) from error
 
-    def _connection(self) -> sqlite3.Connection:
-        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if found is None:
-            # Immutable: SQLite takes no locks and looks for no journal. Closing comes from another thread.
+    @contextmanager
+    def _lent(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            # Immutable: SQLite takes no locks and looks for no journal.
             uri = f"{self.path.as_uri()}?mode=ro&immutable=1"
-            found = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            with self._lock:
-                self._open.append(found)
-            self._local.connection = found
-        return found
+            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
 
 
 def _item(values: tuple[Any, ...]) -> Item:

@@ -38,6 +38,8 @@ _decoding = threading.BoundedSemaphore(2)  # a large picture takes a quarter of 
 class MediaError(LikewiseError):
     """A file that cannot be shown.
 
+    The message names no folder, which may be the true class.
+
     `reason` is "none" (the item has no such thing), "gone" (the file is not there), "refused" (it is not of a
     safe kind, or lies elsewhere) or "broken" (it cannot be read).
     """
@@ -103,7 +105,7 @@ class Media:
 def open_media(project: Project, item: Item) -> Media:
     """Open the picture or sound of an item, if it is where it should be and what it should be."""
     if item.media is None or item.kind not in ("image", "sound"):
-        raise MediaError(f"item {item.id!r} has no picture and no sound.", "none")
+        raise MediaError("this item has no picture and no sound.", "none")
     try:
         file = open_beneath(project.media_root, item.media)
     except FileNotFoundError as error:
@@ -172,7 +174,7 @@ def thumbnail(project: Project, item: Item, *, side: int = SIDE) -> Media:
     """Return a picture no longer than `side` either way, the right way up; made once and kept."""
     with open_media(project, item) as media:
         if not media.content_type.startswith("image/"):
-            raise MediaError(f"item {item.id!r} is a sound; it has a spectrogram instead.", "none")
+            raise MediaError("this item is a sound; it has a spectrogram instead.", "none")
         return _kept(project, f"thumb {side}", media, lambda: _small(media, side, _name(item)))
 
 
@@ -180,7 +182,7 @@ def spectrogram(project: Project, item: Item) -> Media:
     """Return a picture of a sound, made once and kept: time to the right, pitch up, loud is bright."""
     with open_media(project, item) as media:
         if not media.content_type.startswith("audio/"):
-            raise MediaError(f"item {item.id!r} is a picture; it has no spectrogram.", "none")
+            raise MediaError("this item is a picture; it has no spectrogram.", "none")
         return _kept(project, "sound", media, lambda: _drawn(media, _name(item)))
 
 

@@ -21,7 +21,7 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -90,8 +90,12 @@ class Project:
         described: Described,
         source: str | os.PathLike[str],
         database: str | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Project:
-        """Make a project, whole or not at all: under another name first, which is changed at the end."""
+        """Make a project, whole or not at all: under another name first, which is changed at the end.
+
+        `options` are kept as they are: how the data were read, for whoever opens it again.
+        """
         target, data = Path(folder).absolute(), Path(source).absolute()
         if target.exists() or target.is_symlink():
             raise LikewiseError(
@@ -103,7 +107,8 @@ class Project:
         except OSError as error:
             raise LikewiseError(_not_made(target, error)) from error
         try:
-            _fill(part, rows, items, settings, described, _source_entry(data, target))
+            entry = _source_entry(data, target) | ({"options": dict(options)} if options else {})
+            _fill(part, rows, items, settings, described, entry)
             part.rename(target)
             _to_disk(target.parent)
         except (OSError, sqlite3.OperationalError) as error:
@@ -176,6 +181,12 @@ class Project:
         sqlalchemy = require("sqlalchemy", extra="studio")  # it knows which letters have to be quoted
         url = sqlalchemy.URL.create("sqlite", database=str(self.folder / "studio.sqlite"))
         return str(url.render_as_string(hide_password=False))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How the data were read when the project was made, as whoever made it said."""
+        said = _project_file.read(self.folder).source.get("options")
+        return said if isinstance(said, dict) else {}
 
     def secret(self) -> bytes:
         """Return the secret of the project; if it is gone a new one is made, and all have to log in again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import socket
 import threading
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -47,14 +49,40 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
+        number = getattr(error, "errno", None)
+        unknown = isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL
+        way_on = (
+            "Give an address of this machine as --host."
+            if unknown
+            else "Choose another port with --port, or 0 for any that is free."
+        )
         raise LikewiseError(
-            f"nothing can listen at {host}:{port}: {getattr(error, 'strerror', None) or error}. Choose "
-            "another port with --port, or 0 for any that is free."
+            f"nothing can listen at {host}:{port}: {getattr(error, 'strerror', None) or error}. {way_on}"
         ) from error
     listener.listen(_BACKLOG)
     return listener
+
+
+def checked_public(url: str | None) -> str | None:
+    """Return the address by which browsers come, without a slash at its end; refuse what is none.
+
+    >>> checked_public("https://example.org/birds/")
+    'https://example.org/birds'
+    """
+    if url is None:
+        return None
+    try:
+        place = urlsplit(url)
+        fits = place.scheme in ("http", "https") and bool(place.hostname) and place.port != 0
+    except ValueError:
+        fits = False
+    if not fits or place.query or place.fragment or place.username or not url.isprintable() or " " in url:
+        raise LikewiseError(
+            f"the public address is {url!r}; wanted what browsers see, such as https://example.org/birds."
+        )
+    return url.rstrip("/")
 
 
 class StudioServer:
@@ -88,7 +116,7 @@ class StudioServer:
     ) -> None:
         self.project = project
         self._base = checked_base(base)
-        self._public = public.rstrip("/") if public else None
+        self._public = checked_public(public)
         self._socket = listen(host, port)
         self._port = self._socket.getsockname()[1]
         self._host = host

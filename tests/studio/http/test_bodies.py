@@ -328,8 +328,9 @@ def test_a_base_path_works_whether_a_proxy_takes_it_off_or_not(tmp_path, prefix)
     try:
         client = site.stranger()
         token = site.studio.people.link_token(site.desk.owner.id)
-        session = client.post(f"{prefix}/api/login", json={"token": token}).cookies["likewise"]
-        client.headers["Cookie"] = f"likewise={session}"  # the proxy's path is the browser's
+        name = f"likewise-{site.studio.id}"
+        session = client.post(f"{prefix}/api/login", json={"token": token}).cookies[name]
+        client.headers["Cookie"] = f"{name}={session}"  # the proxy's path is the browser's
         assert client.get(f"{prefix}/api/me").status_code == 200
         page = client.get(f"{prefix}/")
         assert 'href="/birds/"' in page.text

@@ -81,16 +81,19 @@ def test_an_annotator_is_not_refused_by_the_other_routes(site):
 @pytest.mark.parametrize("cookie", ["", "x", "A" * 43, "é", "a" * 10_000, '"; drop', "\x01"])
 def test_a_forged_cookie_opens_nothing(shared, cookie):
     client = shared.stranger()
-    response = client.get("/api/me", headers={"Cookie": f"likewise={cookie}".encode("latin-1")})
+    response = client.get(
+        "/api/me", headers={"Cookie": f"likewise-{shared.studio.id}={cookie}".encode("latin-1")}
+    )
     assert response.status_code == 401
     assert code(response) == "not_logged_in"
 
 
 def test_a_session_ends_with_a_logout(site):
     client = site.annotator()
-    session = client.cookies["likewise"]
+    name = f"likewise-{site.studio.id}"
+    session = client.cookies[name]
     assert client.post("/api/logout", json={}).json() == {"done": True}
-    client.cookies.set("likewise", session)
+    client.cookies.set(name, session)
     assert client.get("/api/me").status_code == 401
 
 

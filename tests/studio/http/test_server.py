@@ -17,6 +17,7 @@ from likewise.exceptions import LikewiseError
 from likewise.studio.project import Project
 from likewise.studio.server import StudioServer
 from likewise.studio.service._people import digest_of
+from likewise.studio.service._studio import id_of
 from small_projects import make, opened
 from studio.http.web import HEADERS, answer, ask
 from studio.service.desk import PATIENCE, Clock, Desk, names, new_key, wait_until
@@ -225,9 +226,10 @@ class Process:
 class Annotator(threading.Thread):
     """Answers as fast as it can, keeps what was not acknowledged, and sends it again to the next server."""
 
-    def __init__(self, session):
+    def __init__(self, session, project):
         super().__init__(daemon=True)
         self.session = session
+        self.cookies = {f"likewise-{id_of(project)}": session}
         self.acknowledged = {}
         self.waiting = None
         self.moved, self.url = threading.Condition(), None
@@ -242,9 +244,7 @@ class Annotator(threading.Thread):
         while self.url is not None:
             url = self.url
             try:
-                with httpx.Client(
-                    base_url=url, headers=HEADER, cookies={"likewise": self.session}, timeout=20
-                ) as client:
+                with httpx.Client(base_url=url, headers=HEADER, cookies=self.cookies, timeout=20) as client:
                     self._work(client, url)
             except httpx.HTTPError:
                 with self.moved:  # it was killed; the next one is on its way
@@ -283,7 +283,7 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, ki
 
     with opened(project) as store:
         store.write(invite)
-    people = [Annotator(session) for session in sessions]
+    people = [Annotator(session, project) for session in sessions]
 
     def n_acknowledged():
         return sum(len(one.acknowledged) for one in people)

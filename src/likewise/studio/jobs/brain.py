@@ -73,7 +73,8 @@ class Brain:
     >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
     >>> brain = Brain(X, list("abcdefgh"), Settings("toy", n_clusters=2))
     >>> body = {"kind": "pair", "items": ["a", "h"], "answer": "DIFFERENT", "source": "question"}
-    >>> brain.tell([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])
+    >>> brain.tell([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])  # anything new?
+    True
     >>> picture = brain.picture()
     >>> picture.seq, [group.size for group in picture.groups], picture.links.tolist()
     (1, [4, 4], [[0, 7, 0]])

@@ -100,13 +100,26 @@ class Worker:
         wait = _FIRST_WAIT
         while not self._stopping.is_set():
             born = time.monotonic()
-            code = self._live()
+            how = self._lived()
             if self._stopping.is_set():
                 return
             wait = _FIRST_WAIT if time.monotonic() - born > _LONG_LIFE else min(2 * wait, _LONGEST_WAIT)
-            how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
             self._hand_on(Trouble(f"The background process ended ({how}); it is started again."))
             self._stopping.wait(wait)
+
+    def _lived(self) -> str:
+        """Run one process, and say how it ended; whatever happens, another can be tried."""
+        try:
+            code = self._live()
+        except Exception as error:  # no memory for another process, or a message that is cut off
+            logger.exception("the worker could not be run")
+            with self._lock:
+                self._connection, process = None, self._process
+            if process is not None and process.is_alive():
+                process.kill()
+                process.join(_GRACE)
+            return str(error) or type(error).__name__
+        return f"signal {-code}" if code is not None and code < 0 else f"code {code}"
 
     def _live(self) -> int | None:
         """Run one process from its start to its end, and return its exit code."""

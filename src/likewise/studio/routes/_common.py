@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 from likewise.studio.records import Person
 from likewise.studio.service import Studio
 
-COOKIE = "likewise"
 MOST_ROW = 2**31 - 1
 MOST_SEQ = 2**53 - 1
 
@@ -32,7 +31,7 @@ class ErrorView(TypedDict):
 
 
 def documented(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the answers of a route for its documentation; these are always possible: 400, 401, 422, 503."""
+    """Return the answers of a route for its documentation; those in the list below are always possible."""
     described: dict[int | str, dict[str, Any]] = {200: {"model": model}}
     for status in (400, 401, 403, 404, 409, 413, 415, 421, 422, 503, *statuses):
         described[status] = {"model": ErrorView}
@@ -67,9 +66,14 @@ def studio_of(request: Request) -> Studio:
     return studio
 
 
+def cookie_of(request: Request) -> str:
+    """Return the name of the cookie: browsers keep one of a name for all ports of a machine."""
+    return f"likewise-{studio_of(request).id}"
+
+
 def person_of(request: Request) -> Person:
     """Return who is logged in."""
-    return studio_of(request).people.of_session(request.cookies.get(COOKIE))
+    return studio_of(request).people.of_session(request.cookies.get(cookie_of(request)))
 
 
 def owner_of(request: Request) -> Person:
@@ -79,9 +83,18 @@ def owner_of(request: Request) -> Person:
     return person
 
 
+def looker_of(request: Request) -> Person:
+    """Return who is logged in, if they may look at the groups: who takes part in a study may not."""
+    studio, person = studio_of(request), person_of(request)
+    if studio.study is not None:
+        studio.only_owner(person)
+    return person
+
+
 TheStudio = Annotated[Studio, Depends(studio_of)]
 Who = Annotated[Person, Depends(person_of)]
 Owner = Annotated[Person, Depends(owner_of)]
+Looker = Annotated[Person, Depends(looker_of)]
 
 
 def shown(content: Any) -> JSONResponse:

@@ -12,6 +12,7 @@ from likewise.studio.routes._common import (
     Body,
     Key,
     Limit,
+    Looker,
     Name,
     Offset,
     Row,
@@ -56,7 +57,7 @@ class MergeBody(Body):
 
 
 @router.get("/api/groups", responses=documented(GroupsView), response_model=None)
-def groups(studio: TheStudio, person: Who) -> JSONResponse:
+def groups(studio: TheStudio, person: Looker) -> JSONResponse:
     """Show the groups with their most typical and their most doubtful members."""
     return shown(studio.groups.all())
 
@@ -65,7 +66,7 @@ def groups(studio: TheStudio, person: Who) -> JSONResponse:
 def members(
     number: Number,
     studio: TheStudio,
-    person: Who,
+    person: Looker,
     offset: Offset = 0,
     limit: Limit = 60,
     order: Literal["typical", "doubtful"] = "typical",
@@ -75,25 +76,25 @@ def members(
 
 
 @router.post("/api/groups/merge", responses=documented(StatedView), response_model=None)
-def merge(body: MergeBody, studio: TheStudio, person: Who) -> JSONResponse:
+def merge(body: MergeBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Say that two groups are one."""
     return shown(studio.groups.merge(person, key=body.key, a=body.a, b=body.b))
 
 
 @router.post("/api/groups/{number}/name", responses=documented(StatedView), response_model=None)
-def name(number: Number, body: NameBody, studio: TheStudio, person: Who) -> JSONResponse:
+def name(number: Number, body: NameBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Give a group a name."""
     return shown(studio.groups.name(person, number, key=body.key, name=body.name))
 
 
 @router.post("/api/groups/{number}/not-here", responses=documented(StatedView), response_model=None)
-def not_here(number: Number, body: RowBody, studio: TheStudio, person: Who) -> JSONResponse:
+def not_here(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Say that an item does not belong to a group."""
     return shown(studio.groups.not_here(person, number, key=body.key, row=body.row))
 
 
 @router.post("/api/groups/{number}/belongs", responses=documented(StatedView), response_model=None)
-def belongs(number: Number, body: RowBody, studio: TheStudio, person: Who) -> JSONResponse:
+def belongs(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Say that an item belongs to a group."""
     return shown(studio.groups.belongs(person, number, key=body.key, row=body.row))
 
@@ -105,7 +106,7 @@ def reference(studio: TheStudio, person: Who) -> JSONResponse:
 
 
 @router.get("/api/conflicts", responses=documented(ConflictsView), response_model=None)
-def conflicts(studio: TheStudio, person: Who) -> JSONResponse:
+def conflicts(studio: TheStudio, person: Looker) -> JSONResponse:
     """Show answers that cannot all be true; annotators see those among their own."""
     return shown(studio.groups.conflicts(person))
 
@@ -125,27 +126,27 @@ _MAP[304] = {"description": "as it was"}
 
 
 @router.get("/api/map/points", responses=_MAP, response_model=None)
-def points(request: Request, studio: TheStudio, person: Who) -> Response:
+def points(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return where each item is: pairs of little-endian float32 within 0 and 1."""
     body, how = studio.groups.points()
     return _tagged(request, body, **{"X-Layout": how})
 
 
 @router.get("/api/map/labels", responses=_MAP, response_model=None)
-def labels(request: Request, studio: TheStudio, person: Who) -> Response:
+def labels(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return the group of each item: little-endian uint16."""
     body, seq = studio.groups.labels()
     return _tagged(request, body, **{"X-Seq": str(seq)})
 
 
 @router.get("/api/map/doubt", responses=_MAP, response_model=None)
-def doubt(request: Request, studio: TheStudio, person: Who) -> Response:
+def doubt(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return how doubtful the group of each item is: 0 to 255."""
     body, seq = studio.groups.doubt()
     return _tagged(request, body, **{"X-Seq": str(seq)})
 
 
 @router.get("/api/map/links", responses=documented(LinksView), response_model=None)
-def links(studio: TheStudio, person: Who) -> JSONResponse:
+def links(studio: TheStudio, person: Looker) -> JSONResponse:
     """Return pairs that were told: two rows, and 1 for together or 0 for apart."""
     return shown({"links": studio.groups.links(person)})

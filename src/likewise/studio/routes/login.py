@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from likewise.studio.routes._common import COOKIE, Body, TheStudio, Who, documented, shown
+from likewise.studio.routes._common import Body, TheStudio, Who, cookie_of, documented, shown
 from likewise.studio.service._people import SESSION_SECONDS
 from likewise.studio.service._views import DoneView, MeView, WhoView
 
@@ -27,7 +27,7 @@ def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse
     person, session = studio.people.log_in(body.token)
     response = shown({"id": person.id, "name": person.name, "role": person.role})
     response.set_cookie(
-        COOKIE,
+        cookie_of(request),
         session,
         max_age=int(SESSION_SECONDS),
         path=f"{request.app.state.base}/",
@@ -41,9 +41,9 @@ def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse
 @router.post("/api/logout", responses=documented(DoneView), response_model=None)
 def log_out(request: Request, studio: TheStudio, person: Who) -> JSONResponse:
     """End the session."""
-    studio.people.log_out(request.cookies.get(COOKIE, ""))
+    studio.people.log_out(request.cookies.get(cookie_of(request), ""))
     response = shown({"done": True})
-    response.delete_cookie(COOKIE, path=f"{request.app.state.base}/")
+    response.delete_cookie(cookie_of(request), path=f"{request.app.state.base}/")
     return response
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -74,16 +75,17 @@ class Asking:
             kept, implied = self._fitting(person, self._held(tx, person, n))
             if not implied:
                 return kept
-            for question in implied:  # no event: nobody was asked
-                tx.skipped(question, person.id)
+            tx.withdraw(person.id, implied)  # no event: nobody was asked
 
     def _fitting(self, person: Person, leased: Leased) -> tuple[Leased, list[str]]:
         return self._hub.fitting_questions(leased, person.id, self._settings.overlap)
 
-    def _held(self, tx: Transaction, person: Person, n: int) -> Leased:
+    def _held(self, tx: Transaction, person: Person, n: int, n_new: int = 0) -> Leased:
+        """Lease questions, as many as the budget allows; `n_new` answers are not in the log yet."""
         budget, now = self._settings.budget, self._clock()
         if budget is not None:
-            n = max(min(n, budget - self._hub.log.n_answers()), 0)
+            left = budget - self._hub.log.n_answers() - n_new - tx.n_held_by_others(person.id, now)
+            n = max(min(n, left), 0)
         return tx.lease(
             person.id, n, now=now, until=now + self._lease_seconds, overlap=self._settings.overlap
         )
@@ -112,9 +114,17 @@ class Asking:
         return "thinking", "The next questions are being chosen."
 
     def _question(self, question: QueuedQuestion, until: float, practice: bool = False) -> QuestionView:
-        rows = self._items.rows_of(question.items)
+        items = self._shown_items(self._items.rows_of(question.items))
         texts = TEXTS if self._study is None else self._study.texts
-        return question_view(question, self._shown_items(rows), until=until, practice=practice, texts=texts)
+        # The strategy's reason names items by their ids; some are not shown, since they tell the class.
+        hidden = {
+            id: view["title"] for id, view in zip(question.items, items, strict=True) if id != view["id"]
+        }
+        why = question.why
+        for id in sorted(hidden, key=len, reverse=True):
+            why = why.replace(id, hidden[id])
+        question = dataclasses.replace(question, why=why)
+        return question_view(question, items, until=until, practice=practice, texts=texts)
 
     def _shown_items(self, rows: Sequence[int]) -> list[ItemView]:
         veil = None if self._study is None else self._study.veil
@@ -181,7 +191,8 @@ class Asking:
                 tx.answered(question, person.id)
             elif new:
                 tx.skipped(question, person.id)
-            return event, new, self._held(tx, person, prefetch)
+            n_new = int(new and kind == "answer")
+            return event, new, self._held(tx, person, prefetch, n_new)
 
         event, new, leased = self._hub.store.write(work)
         self._hub.took(event)
@@ -233,14 +244,15 @@ class Asking:
                 target = self._target(person, int(before.body["of"]), repeated=True)
             else:
                 target = self._target(person, of, repeated=False)
-            event, _ = append(tx, NewEvent(key, "undo", person.id, {"of": target.seq}))
-            leased = None
-            if target.question is not None and target.person == person.id:
-                until = self._clock() + self._lease_seconds
-                tx.reopen(target.question, person.id, until=until)
-                again = tx.question(target.question)
-                leased = None if again is None else (again, until)
-            return event, target, leased
+            event, new = append(tx, NewEvent(key, "undo", person.id, {"of": target.seq}))
+            if target.question is None:
+                return event, target, None
+            mine = target.person == person.id
+            until = self._clock() + self._lease_seconds if mine else 0.0  # others are not looking at it
+            if new:
+                tx.reopen(target.question, target.person, until=until)
+            again = tx.question(target.question) if mine and tx.holds(target.question, person.id) else None
+            return event, target, None if again is None else (again, until)
 
         event, target, leased = self._hub.store.write(work)
         self._hub.refresh()

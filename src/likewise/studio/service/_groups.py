@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -147,6 +147,8 @@ class Groups:
     def name(self, person: Person, number: int, *, key: str, name: str) -> StatedView:
         """Give a group a name. It stays with the group's most typical item, wherever that goes."""
         name = clean_name(name, "The name of a group")
+        if before := self._before(person, key, name=name):
+            return {"seq": before.seq, "new": False, "message": f"The group is called {name}."}
         group = self._group(number)
         item = self._items.get(group.typical[0])
         body = {"item": item.id, "name": name}
@@ -163,8 +165,11 @@ class Groups:
         return self._about(person, number, key, row, "SAME")
 
     def _about(self, person: Person, number: int, key: str, row: int, answer: str) -> StatedView:
-        group = self._group(number)
         item = self._items.get(self._row(row))
+        before = self._before(person, key, source="groups", answer=answer)
+        if before is not None and item.id in before.body["items"]:
+            return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
+        group = self._group(number)
         others = [other for other in group.typical if other != row]
         if not others:
             raise BadRequest("The group has no other member to compare it with.")
@@ -182,6 +187,8 @@ class Groups:
         """Say that two groups are one: their most typical items belong together."""
         if a == b:
             raise BadRequest("These are not two groups, but one.", "Choose two different ones.")
+        if before := self._before(person, key, source="groups", answer="SAME"):
+            return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
         one, other = (self._items.get(self._group(number).typical[0]) for number in (a, b))
         return self._asking.state_pair(
             person,
@@ -190,6 +197,13 @@ class Groups:
             answer="SAME",
             why=f"{one.title} and {other.title} belong together.",
         )
+
+    def _before(self, person: Person, key: str, **said: str) -> StoredEvent | None:
+        """Return what this person said with this key. Groups may have changed since, and it counts once."""
+        event: StoredEvent | None = self._hub.store.read(lambda tx: tx.event_by_key(key))
+        if event is None or event.person != person.id:
+            return None
+        return event if all(event.body.get(name) == value for name, value in said.items()) else None
 
     def _row(self, row: int) -> int:
         if not 0 <= row < self._items.n:
@@ -247,16 +261,18 @@ class Groups:
         if person.role == "owner":
             links = self._hub.picture.links.tolist() if self._hub.picture else []
             return [(int(i), int(j), int(told)) for i, j, told in links]
-        return [
-            link for event in self._hub.log.standing("answer", person=person.id) for link in self._of(event)
-        ]
+        mine = self._hub.log.standing("answer", person=person.id)
+        ids = list({id for event in mine for id in event.body["items"]})
+        row_of = dict(zip(ids, self._items.rows_of(ids), strict=True))
+        return [link for event in mine for link in _links_of(event, row_of)]
 
-    def _of(self, event: StoredEvent) -> list[tuple[int, int, int]]:
-        rows = self._items.rows_of(event.body["items"])
-        said = event.body["answer"]
-        if said in ("SAME", "DIFFERENT"):
-            return [(rows[0], rows[1], int(said == "SAME"))]
-        if said not in TOGETHER:
-            return []
-        i, j, odd = (rows[at] for at in TOGETHER[said])
-        return [(i, j, 1), (i, odd, 0), (j, odd, 0)]
+
+def _links_of(event: StoredEvent, row_of: Mapping[str, int]) -> list[tuple[int, int, int]]:
+    rows = [row_of[id] for id in event.body["items"]]
+    said = event.body["answer"]
+    if said in ("SAME", "DIFFERENT"):
+        return [(rows[0], rows[1], int(said == "SAME"))]
+    if said not in TOGETHER:
+        return []
+    i, j, odd = (rows[at] for at in TOGETHER[said])
+    return [(i, j, 1), (i, odd, 0), (j, odd, 0)]

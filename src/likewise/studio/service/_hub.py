@@ -19,7 +19,7 @@ from likewise.studio.records import (
     Tell,
     Trouble,
 )
-from likewise.studio.service._log import Log, counts, question_key
+from likewise.studio.service._log import Key, Log, counts, question_key
 from likewise.studio.store import Store
 
 log = logging.getLogger("likewise.studio")
@@ -73,12 +73,15 @@ class Hub:
         self.layout: Layout | None = None
         self.finished: str | None = None  # why nothing is left to ask
         self.trouble: str | None = None
+        self._own_trouble: str | None = None  # what failed here and not in the worker
         self.asked_seq = -1  # the questions in the queue are by events up to this one
         self._wanted = wanted
         self._clock = clock
         self._asks = asks
         self._watchers: set[Watcher] = set()
+        self._watching = threading.Lock()  # never held while the database is read, as the next one is
         self._lock = threading.RLock()
+        self._meant: frozenset[Key] = frozenset()  # asked on purpose, though answers seem to imply them
         self._news = threading.Condition()
         self._has_news = True
         self._closing = False
@@ -143,9 +146,7 @@ class Hub:
                 self._worker.tell(Tell(events, self._wanted() if self._asks else 0, tuple(pending)))
                 told = events[-1].seq if events else told
             except Exception as error:  # the database may be away for a while
-                text = f"The worker could not be told of new answers: {error}"
-                if text != self.trouble:
-                    self._hear(Trouble(text))
+                self._failed(f"The worker could not be told of new answers: {error}")
                 with self._news:
                     self._has_news = True
                     self._news.wait_for(lambda: self._closing, timeout=_TRY_AGAIN)
@@ -171,14 +172,24 @@ class Hub:
             log.warning("%s", message.text)
             self.emit("trouble", {"text": message.text})
 
+    def _failed(self, text: str) -> None:
+        if text != self.trouble:
+            self._own_trouble = text
+            self._hear(Trouble(text))
+
     def _refill(self, ready: Ready) -> None:
-        told = self.log.told()
-        fresh = [q for q in ready.questions if question_key(q.kind, q.items) not in told]
+        fresh = [question for question in ready.questions if not self.log.was_told(question)]
+        # The log takes every answer at its word. The worker leaves out what people disagree about, or what
+        # only somebody unreliable said; what it asks with all answers known does not follow from them.
+        if ready.seq >= self.log.last:
+            self._meant = frozenset(question_key(q.kind, q.items) for q in fresh if self.log.implies(q))
         try:
             self.store.write(lambda tx: tx.refill(fresh, now=self._clock()))
         except Exception as error:  # the disk may be full; the next batch comes with the next answer
-            self._hear(Trouble(f"New questions could not be kept: {error}"))
+            self._failed(f"New questions could not be kept: {error}")
             return
+        if self.trouble is not None and self.trouble == self._own_trouble:
+            self.trouble = None  # the database is back
         self.finished = ready.finished if not fresh else None
         self.asked_seq = ready.seq
         self.emit("ready", {"n": len(fresh)})
@@ -189,18 +200,18 @@ class Hub:
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Call `watcher` with the name and content of each piece of news; returns what ends that."""
-        with self._lock:
+        with self._watching:
             self._watchers.add(watcher)
 
         def leave() -> None:
-            with self._lock:
+            with self._watching:
                 self._watchers.discard(watcher)
 
         return leave
 
     def emit(self, name: str, content: dict[str, Any]) -> None:
         """Tell all watchers."""
-        with self._lock:
+        with self._watching:
             watchers = list(self._watchers)
         for watcher in watchers:
             try:
@@ -226,7 +237,8 @@ class Hub:
         kept, implied = [], []
         for question, until in leased:
             again = overlap > 1 and self.log.others_answered(question, person)
-            if self.log.implies(question) and not again:
+            meant = question_key(question.kind, question.items) in self._meant
+            if self.log.implies(question) and not again and not meant:
                 implied.append(question.id)
             else:
                 kept.append((question, until))

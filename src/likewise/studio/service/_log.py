@@ -36,6 +36,7 @@ class Log:
         self._by_person: dict[int | None, list[StoredEvent]] = defaultdict(list)
         self._last_answers: dict[tuple[int, Key], StoredEvent] = {}  # one's last answer to a question counts
         self._answered: Counter[Key] = Counter()
+        self._skipped: Counter[Key] = Counter()
         self._n_answers: Counter[int | None] = Counter()
         self._known = Known()
 
@@ -65,6 +66,8 @@ class Log:
                 self._recount()  # this one takes the place of another
             else:
                 self._count_answer(event, key)
+        if _skips(event):
+            self._skipped[question_key(event.body["kind"], event.body["items"])] += 1
         if event.kind != "undo":
             return
         of = int(event.body["of"])
@@ -74,6 +77,8 @@ class Log:
         self._undone.add(of)
         if counts(undone):
             self._recount()
+        elif _skips(undone):
+            self._skipped[question_key(undone.body["kind"], undone.body["items"])] -= 1
 
     def _count_answer(self, event: StoredEvent, key: Key) -> None:
         self._last_answers[event.person, key] = event
@@ -123,13 +128,11 @@ class Log:
         with self._lock:
             return self._n_answers[person]
 
-    def told(self) -> set[Key]:
-        """Return the keys of all questions that were answered or skipped."""
-        return {
-            question_key(event.body["kind"], event.body["items"])
-            for event in self.standing("answer", "skip")
-            if event.body.get("source") not in UNCOUNTED
-        }
+    def was_told(self, question: QueuedQuestion) -> bool:
+        """Tell whether a question was answered or skipped by anybody."""
+        key = question_key(question.kind, question.items)
+        with self._lock:
+            return self._answered[key] > 0 or self._skipped[key] > 0
 
     def names(self) -> list[tuple[str, str]]:
         """Return the names that groups were given, as (item id, name), the latest last."""
@@ -150,6 +153,10 @@ class Log:
 def counts(event: StoredEvent) -> bool:
     """Tell whether an event is an answer that says something of the items."""
     return event.kind == "answer" and event.body.get("source") not in UNCOUNTED
+
+
+def _skips(event: StoredEvent) -> bool:
+    return event.kind == "skip" and event.body.get("source") not in UNCOUNTED
 
 
 class Known:

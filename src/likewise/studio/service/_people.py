@@ -41,10 +41,11 @@ def clean_name(name: str, what: str) -> str:
 
 
 def owner_of(store: Store, name: str = "owner") -> Person:
-    """Return the owner, who is made with the project."""
+    """Return the owner, who is made with the project: the first who was not locked out by another."""
 
     def work(tx: Transaction) -> Person:
         found = [person for person in tx.people() if person.role == "owner"]
+        found.sort(key=lambda person: not person.active)
         return found[0] if found else tx.add_person(name, "owner")
 
     return store.write(work)

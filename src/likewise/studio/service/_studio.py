@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 300.0
 _LEAST_READY, _MOST_READY = 12, 90
 _LOOK_EVERY = 5.0  # seconds: what other processes wrote to the store, such as imported answers
+_LOOK_SHARE = 0.005  # of the time at most goes into looking at the data: a folder may hold 10^5 files
+
+
+def id_of(project: Project) -> str:
+    """Return what tells a project from others of the same title. It tells nothing of the secret."""
+    return hashlib.sha256(b"id" + project.secret()).hexdigest()[:16]
 
 
 class Studio:
@@ -50,6 +56,8 @@ class Studio:
         What people do: coming in, answering, looking at groups, taking part in a study (None without one).
     hub : Hub
         What was derived last.
+    id : str
+        Tells projects of one title apart.
 
     Examples
     --------
@@ -70,6 +78,7 @@ class Studio:
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         self.project = project
+        self.id = id_of(project)
         self._own_store = store is None
         self.store = store if store is not None else open_store(project.database_url, backups=project.backups)
         settings, items = project.settings, project.items
@@ -122,11 +131,15 @@ class Studio:
 
     def _look(self) -> None:
         """Look now and then for what other processes wrote, and whether the data are still as they were."""
-        said = None
+        said, due = None, 0.0
         while not self._closing.wait(_LOOK_EVERY):
             try:
                 self.hub.refresh()
+                start = time.monotonic()
+                if start < due:
+                    continue
                 changed = self.project.changed_source()
+                due = time.monotonic() + (time.monotonic() - start) / _LOOK_SHARE
                 if changed is not None and changed != said:
                     self.hub.emit("trouble", {"text": changed})
                 said = changed
@@ -142,7 +155,7 @@ class Studio:
         return {
             "person": who_view(person),
             "project": {
-                "id": hashlib.sha256(b"id" + project.secret()).hexdigest()[:16],
+                "id": self.id,
                 "title": settings.title,
                 "kind": project.described.kind,
                 "n_items": project.described.n_items,

@@ -294,13 +294,13 @@ def item_view(item: Item, veil: Callable[[Item], Item] | None = None) -> ItemVie
     """
     item = item if veil is None else veil(item)
     base = f"api/items/{item.row}"
-    tells = item.truth is not None and item.id.startswith(f"{item.truth}/")
+    folder = f"{item.truth}/" if item.truth is not None else ""
     image, sound = item.kind == "image", item.kind == "sound"
     return {
         "row": item.row,
-        "id": item.title if tells else item.id,
+        "id": item.id.removeprefix(folder),
         "kind": item.kind,
-        "title": item.title,
+        "title": item.title.removeprefix(folder),
         "text": item.text,
         "cells": [(column, value) for column, value in item.cells],
         "media": f"{base}/media" if image or sound else None,

@@ -3,8 +3,9 @@
  * undo. Says "show" when there is another question or state to show, and "progress" with the newest progress.
  */
 
-/** @import {Batch, Context, Progress, Question, Receipt, Word} from "./types.js" */
+/** @import {Batch, Context, Past, Progress, Question, Receipt, Word} from "./types.js" */
 import { ApiError } from "./api.js";
+import { retold } from "./history.js";
 import { preload } from "./item.js";
 
 const AHEAD = 3; // questions asked for at once: the one shown and those after it
@@ -44,6 +45,8 @@ export class Clock {
 class Claims {
   /** @type {Map<string, () => void>} */
   #held = new Map();
+  /** @type {Set<string>} let go, while the browser still lists them: no other tab has them */
+  #leaving = new Set();
   #prefix;
 
   /** @param {string} scope */
@@ -61,14 +64,17 @@ class Claims {
       void navigator.locks.request(this.#prefix + id, { ifAvailable: true }, (lock) => {
         resolve(lock !== null);
         return lock && new Promise((release) => this.#held.set(id, () => release(undefined)));
-      });
+      }).then(() => this.#leaving.delete(id));
     });
   }
 
   /** @param {string} id */
   drop(id) {
-    this.#held.get(id)?.();
+    const release = this.#held.get(id);
+    if (!release) return;
+    this.#leaving.add(id);
     this.#held.delete(id);
+    release();
   }
 
   dropAll() {
@@ -79,7 +85,8 @@ class Claims {
   async others() {
     if (!navigator.locks) return 0;
     const all = (await navigator.locks.query()).held ?? [];
-    return all.filter((lock) => lock.name?.startsWith(this.#prefix) && !this.#held.has(lock.name.slice(this.#prefix.length))).length;
+    const ids = all.flatMap(({ name }) => (name?.startsWith(this.#prefix) ? [name.slice(this.#prefix.length)] : []));
+    return ids.filter((id) => !this.#held.has(id) && !this.#leaving.has(id)).length;
   }
 }
 
@@ -209,7 +216,8 @@ export class Asking extends EventTarget {
     const reply = this.#ctx.outbox.post("api/undo", body, last && last.seq === null ? { undoes: last.key } : {});
     if (last) this.#back(last.question);
     reply.then(
-      (/** @type {{question: Question | null}} */ result) => {
+      (/** @type {{question: Question | null, undone: Past}} */ result) => {
+        if (!last) this.#ctx.toast(`Taken back: ${retold(result.undone)}.`, "good"); // it was not on the screen before
         if (this.#over || !result.question) return;
         if (!last) this.#back(result.question);
         else if (this.current === last.question) last.question.id = result.question.id;

@@ -104,12 +104,14 @@ export function memberTile(ctx, group, item, as) {
  * @param {"typical" | "doubtful"} as
  */
 export function members(ctx, group, as) {
-  const items = group[as].slice(0, SHOWN);
+  // In a small group the typical ones are all there are; nobody is shown as both.
+  const typical = new Set(group.typical.slice(0, SHOWN).map((item) => item.row));
+  const items = group[as].filter((item) => as === "typical" || !typical.has(item.row)).slice(0, SHOWN);
   return h("div", { class: "group-part" },
     h("h3", { class: "small muted" }, as === "typical" ? "Typical" : "In doubt"),
     items.length
       ? h("ul", { class: `gallery tiles of-${items[0]?.kind}` }, ...items.map((item) => memberTile(ctx, group, item, as)))
-      : h("p", { class: "small muted" }, as === "doubtful" ? "None in doubt." : "None yet."));
+      : h("p", { class: "small muted" }, as === "doubtful" ? "No others." : "None yet."));
 }
 
 /**
@@ -128,8 +130,8 @@ export function groupCard(ctx, group, acts) {
     members(ctx, group, "doubtful"),
     h("footer", { class: "row spread" },
       h("label", { class: "check small" },
-        h("input", { type: "checkbox", checked: acts.chosen, "data-focus": `merge ${group.number}`, "aria-label": `Choose ${groupName(group)} to join it with another`,
+        h("input", { type: "checkbox", checked: acts.chosen, "data-focus": `merge ${group.number}`, "aria-label": `Join with another group: ${groupName(group)}`,
           on: { change: (/** @type {Event} */ event) => acts.choose(/** @type {HTMLInputElement} */ (event.target).checked) } }),
-        "Is one with…"),
+        "Join with another group"),
       h("a", { class: "small", href: `#/groups/${group.number}`, "data-focus": `open ${group.number}`, "aria-label": `Show all ${count(group.size, "item")} of ${groupName(group)}` }, "Show all")));
 }

@@ -9,14 +9,26 @@ export const WORDS = {
   SAME: "Same", DIFFERENT: "Different", UNSURE: "Unsure", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two",
 };
 
+/** Where an answer comes from, unless it is from a question. @type {Record<string, string>} */
+const SOURCES = { groups: "said on the page of the groups", import: "imported", study: "in the study", practice: "for practice" };
+
 /**
  * What an event says, for people.
  * @param {Past} past
  */
 export function saying(past) {
   if (past.kind === "skip") return "Skipped";
+  if (past.kind === "name") return `Named “${past.name ?? ""}”`;
   if (past.kind === "answer") return WORDS[past.answer ?? ""] ?? String(past.answer);
   return past.kind === "undo" ? "Undo" : past.kind;
+}
+
+/**
+ * The same with the items it was said of.
+ * @param {Past} past
+ */
+export function retold(past) {
+  return `${saying(past)}, ${(past.question?.items ?? []).map((item) => item.title).join(" and ")}`;
 }
 
 /**
@@ -42,7 +54,7 @@ export function mount(root, ctx) {
     const line = h("li", { class: past.undone ? "card past undone" : "card past" });
     const when = new Date(past.time);
     const act = past.kind === "skip" ? "Put back" : "Undo";
-    const back = past.can_undo && !past.undone && h("button", { type: "button", "aria-label": `${act}: ${saying(past)}, ${(past.question?.items ?? []).map((item) => item.title).join(" and ")}` }, act);
+    const back = past.can_undo && !past.undone && h("button", { type: "button", "aria-label": `${act}: ${retold(past)}` }, act);
     if (back) {
       back.addEventListener("click", () => {
         back.disabled = true;
@@ -68,11 +80,11 @@ export function mount(root, ctx) {
       h("div", { class: "past-items" }, ...(past.question?.items ?? []).map((item, i) => h("div", { class: "past-item" },
         h("span", { class: "letter small", "aria-hidden": "true" }, LETTERS[i] ?? ""), itemCard(item)))),
       h("div", { class: "past-said" },
-        h("strong", { class: `said ${(past.answer ?? past.kind).toLowerCase()}` }, saying(past)),
+        h("strong", { dir: "auto", class: `said ${(past.answer ?? past.kind).toLowerCase()}` }, saying(past)),
         h("span", { class: "muted small" }, h("time", { datetime: past.time }, Number.isNaN(when.getTime()) ? past.time : when.toLocaleString()),
           past.seconds !== null && past.seconds !== undefined && ` · ${past.seconds.toFixed(1)} s`,
           !past.mine && h("span", { dir: "auto" }, ` · ${past.person}`),
-          past.source && past.source !== "question" && ` · by ${past.source}`),
+          past.source && past.source !== "question" && ` · ${SOURCES[past.source] ?? past.source}`),
         past.undone ? h("span", { class: "badge" }, "taken back") : back));
     return line;
   };
@@ -83,7 +95,7 @@ export function mount(root, ctx) {
       /** @type {{events: Past[], more: boolean}} */
       const page = await ctx.api.get("api/history", { before, limit: 50 });
       if (over) return;
-      const shown = page.events.filter((past) => past.kind === "answer" || past.kind === "skip");
+      const shown = page.events.filter((past) => ["answer", "skip", "name"].includes(past.kind));
       for (const past of shown) list.appendChild(entry(past));
       before = page.events.at(-1)?.seq ?? before;
       more.hidden = !page.more;

@@ -128,13 +128,22 @@ function sound(item, letter) {
 }
 
 /**
+ * Words for screen readers. With a direction of their own they do not decide that of the text around them, which goes
+ * by its first letter.
+ * @param {string} words
+ */
+function unseen(words) {
+  return h("span", { class: "sr", dir: "ltr" }, words);
+}
+
+/**
  * @param {Item} item
  * @param {string} letter
  * @param {import("./diff.js").Piece[] | null} marked
  */
 function text(item, letter, marked) {
   const body = marked
-    ? marked.map((piece) => (piece.only ? h("mark", null, h("span", { class: "sr" }, " only here: "), piece.text, h("span", { class: "sr" }, ". ")) : piece.text))
+    ? marked.map((piece) => (piece.only ? h("mark", null, unseen(" only here: "), piece.text, unseen(". ")) : piece.text))
     : [item.text ?? ""];
   // In focus it can be scrolled by keys.
   return h("div", { class: "text", tabindex: "0", role: "group", "aria-label": `Text ${letter}`, dir: "auto" }, ...body);
@@ -178,12 +187,12 @@ export function itemCard(item, options = {}) {
     ? h("span", { class: "words muted" }, "cannot be shown")
     : address
       ? imageOf({ ...item, thumb: null }, address, "lazy")
-      : h("span", { class: "words", dir: "auto" }, item.text ?? (item.cells.slice(0, 5).map(([column, value]) => `${column}: ${value}`).join("\n") || item.title));
+      : h("span", { class: "words", dir: "auto" }, item.text ?? (item.cells.filter(([, value]) => value !== "").slice(0, 5).map(([column, value]) => `${column}: ${value}`).join("\n") || item.title));
   const frame = open
     ? h("button", { type: "button", class: "shown", "aria-label": `Look closer at ${item.title}`, on: { click: () => open(item) } }, shown)
     : h("div", { class: "shown" }, shown);
-  return h("figure", { class: "item-card", "data-row": item.row }, frame,
-    options.name !== false && h("figcaption", { class: "name", dir: "auto", title: item.title }, item.title));
+  return h("figure", { class: `item-card of-${item.kind}`, "data-row": item.row }, frame,
+    options.name !== false && h("figcaption", { class: "name", dir: "auto", title: item.title }, caption(item)));
 }
 
 /**

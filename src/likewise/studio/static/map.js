@@ -173,7 +173,7 @@ class MapView {
 
   #say() {
     const parts = [count(this.data.n, "item"), this.groups.length ? count(this.groups.length, "group") : "no groups yet"];
-    if (this.data.method) parts.push(`laid out by ${this.data.method}`);
+    if (this.data.method) parts.push(`items that are alike are near each other (${this.data.method})`);
     if (!this.data.final) parts.push("a better layout is on its way");
     this.page.status.textContent = parts.join(" · ");
   }

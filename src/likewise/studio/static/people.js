@@ -91,7 +91,8 @@ function explained() {
       h("dt", null, "Shared"), h("dd", null, "Questions that somebody else answered too. All that follows is found from these; with --overlap 2 each question is put to two people."),
       h("dt", null, "Agreement"), h("dd", null, "How often this person says what all answers together make most likely."),
       h("dt", null, "Reliability"), h("dd", null, "How much an answer tells: 100 % if it is always right, 0 % if it is no better than a guess. Answers weigh by it where people disagree, and somebody below 25 % is not believed alone."),
-      h("dt", null, "Seconds"), h("dd", null, "The median time to an answer.")));
+      h("dt", null, "Seconds"), h("dd", null, "The time to an answer: half of them took longer."),
+      h("dt", null, "Krippendorff's alpha"), h("dd", null, "Agreement beyond chance: 1 if all agree, 0 if they agree as often as by guessing.")));
 }
 
 /**

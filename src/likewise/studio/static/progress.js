@@ -9,14 +9,44 @@ function percent(share) {
   return value > 0 && value < 1 ? "less than 1 %" : `${Math.round(value)} %`;
 }
 
+const SETTLED = 0.01; // as in likewise.active: so little change is none
+const RIGHT = 0.8; // and so many answers foretold are enough
+
 /**
- * What the last ten answers did, as a sentence.
+ * What the last ten answers did, as a sentence; of the first few, what all of them did.
  * @param {Progress} progress
  */
-export function changeSentence(progress) {
-  if (progress.changed === null) return "After ten answers you will see here what they change.";
-  if (progress.changed === 0) return "The last ten answers moved no item to another group.";
-  return `The last ten answers moved ${percent(progress.changed)} of the items to another group.`;
+export function changeSentence({ advice, changed, n_answers }) {
+  const few = n_answers < 10 || advice.includes("fewer than");
+  if (changed === null || n_answers === 0) return few ? "After ten answers you will see here what they change." : "";
+  return `The ${few ? "answers so far" : "last ten answers"} moved ${changed === 0 ? "no item" : `${percent(changed)} of the items`} to another group.`;
+}
+
+/**
+ * How well the groups foretell answers, as a sentence. It is a share of answers, not of items.
+ * @param {Progress} progress
+ */
+export function testSentence({ accuracy, interval }) {
+  if (accuracy === null) return "";
+  const range = interval ? ` (likely between ${percent(interval[0])} and ${percent(interval[1])})` : "";
+  return `Test: made without some of the answers, the groups foretell ${percent(accuracy)} of those${range}.`;
+}
+
+/**
+ * Whether to go on, in plain words. What is no matter of numbers, such as a budget that is spent, the server says.
+ * @param {Progress} progress
+ */
+export function adviceSentence({ advice, worth_asking, changed, accuracy }) {
+  if (!advice.includes("changed") || changed === null) {
+    if (advice.includes("UNSURE")) return "The last ten answers were all “Unsure”: more like them will change nothing.";
+    return advice.includes("fewer than") ? "Go on: it is too early to say more." : advice;
+  }
+  if (!worth_asking) return "You can stop: more answers will change little.";
+  if (changed > SETTLED) return "Go on: expect the next ten to move about as many, or fewer.";
+  if (accuracy === null) {
+    return advice.includes("little") ? "More answers will change little, unless they find something new." : "Go on: there are too few answers yet to test the groups by.";
+  }
+  return accuracy < RIGHT ? "Go on: the groups do not foretell answers well enough yet." : "Go on a little: a few more answers make the test certain enough.";
 }
 
 /**
@@ -40,15 +70,16 @@ export function spark(curve) {
  */
 export function drawProgress(root, progress) {
   const behind = progress.behind > 0 || progress.fitting;
-  const told = progress.advice.includes("changed"); // the advice names the same number
+  const change = changeSentence(progress);
+  const test = testSentence(progress);
+  const advice = adviceSentence(progress);
   fill(root,
     h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")), progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in all` : " so far",
       progress.groups > 0 && ` · ${count(progress.groups, "group")}`,
       progress.conflicts > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.conflicts, "contradiction")))),
-    (progress.changed !== null || !progress.advice) && h("div", { class: "change" }, spark(progress.curve), !told && h("span", null, changeSentence(progress))),
-    progress.accuracy !== null && h("p", null, `About ${percent(progress.accuracy)} of the items are thought to be in the right group`,
-      progress.interval ? ` (${percent(progress.interval[0])} to ${percent(progress.interval[1])}).` : "."),
-    progress.advice && h("p", { class: progress.worth_asking ? "" : "note good" }, progress.advice),
+    change && h("div", { class: "change" }, spark(progress.curve), h("span", null, change)),
+    test && h("p", null, test),
+    advice && h("p", { class: progress.worth_asking ? "" : "note good" }, advice),
     h("p", { class: "refit small", "data-behind": behind ? "true" : "false" },
       behind ? "The newest answers are being worked into the groups." : "The groups are up to date."));
 }

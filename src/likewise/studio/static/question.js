@@ -175,7 +175,6 @@ export function mount(root, ctx, options = {}) {
       h("p", { class: "large", "aria-hidden": "true" }, said?.title ?? ""),
       h("p", { class: "muted" }, asking.message ?? said?.text ?? ""),
       asking.state === "finished" && [
-        asking.progress?.advice && !asking.progress.worth_asking && h("p", null, asking.progress.advice),
         h("div", { class: "row" },
           h("a", { class: "button primary", href: "#/groups" }, "See the groups"),
           ctx.me.person.role === "owner" && h("a", { class: "button", href: ctx.api.url("api/export", { what: "labels", format: "csv" }), download: true }, "Save the labels (CSV)"),
@@ -227,7 +226,7 @@ export function mount(root, ctx, options = {}) {
 const STILL = {
   starting: { title: "One moment…", text: "" },
   thinking: { title: "Thinking about what to ask next…", text: "The question appears here by itself." },
-  finished: { title: "Nothing more to ask.", text: "Every question worth asking has its answer." },
+  finished: { title: "That is all for now.", text: "There is nothing left to ask." },
   lost: { title: "The server does not answer.", text: "The page goes on trying." },
 };
 

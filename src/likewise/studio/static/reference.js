@@ -18,7 +18,7 @@ export function openReference(ctx) {
       }
       fill(body,
         h("p", { class: "muted" }, found.given ? "Examples that were given for each class." : "The most typical items of each group so far. They change as answers come in."),
-        ...found.groups.map((group) => h("section", null, h("h3", { dir: "auto" }, group.name), h("div", { class: "gallery" }, ...group.items.map((item) => itemCard(item, { onOpen: null }))))));
+        ...found.groups.map((group) => h("section", null, h("h3", { dir: "auto" }, group.name), h("div", { class: "gallery" }, ...group.items.map((item) => itemCard(item))))));
     },
     (error) => fill(body, h("p", { class: "note bad" }, String(error))));
 }

@@ -94,22 +94,25 @@ export function openSettings(ctx) {
 
 /** @param {Context} ctx */
 export function openHelp(ctx) {
-  const ask = ctx.me.project.ask;
+  const { ask, kind, study } = ctx.me.project;
+  /** @param {string} name of an action */
+  const useful = (name) => !(name.startsWith("play.") && kind !== "sound") && !(study && (name.endsWith("unsure") || name === "skip" || name === "undo"));
   /**
    * @param {string} title
    * @param {string} group
    */
   const list = (title, group) => h("section", null, h("h3", null, title),
-    h("dl", { class: "keylist" }, ...ACTIONS.filter((action) => action.group === group).map((action) => h("div", null,
+    h("dl", { class: "keylist" }, ...ACTIONS.filter((action) => action.group === group && useful(action.name)).map((action) => h("div", null,
       h("dt", null, action.label),
       h("dd", null, ...ctx.keys.of(action.name).map((key) => h("kbd", null, keyName(key))), ctx.keys.of(action.name).length === 0 && "no key")))));
   openDialog("Help", [
-    h("p", null, "Say whether items belong together. Each answer is kept at once, and the groups follow from all answers. "
+    h("p", null, study ? "Say which items belong to the same class. Each answer is kept at once, and cannot be taken back. Where you are in doubt, choose what seems likelier."
+      : "Say whether items belong together. Each answer is kept at once, and the groups follow from all answers. "
       + "“Unsure” is a good answer too: it is better than a guess. Skip what you want to see later."),
     !ctx.keys.enabled && h("p", { class: "note warn" }, "Single keys are switched off in the settings."),
     h("div", { class: "helps" },
-      ask !== "triplets" && list("Two items", "pair"),
-      ask !== "pairs" && list("Three items", "triplet"),
+      (study || ask !== "triplets") && list("Two items", "pair"),
+      (study || ask !== "pairs") && list("Three items", "triplet"),
       list("Always", "any")),
     h("p", { class: "muted small" }, "The sign at the top tells whether all is saved. Without a connection you can go on: "
       + "answers wait on this machine and are sent later. Keys can be changed under Settings."),

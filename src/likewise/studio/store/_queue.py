@@ -62,6 +62,11 @@ _TAKEN_SINCE = sa.union_all(
     .group_by(leases.c.question)
     .having(sa.func.count() >= _OVERLAP),
 )
+_HELD_BY_OTHERS = (
+    sa.select(sa.func.count())
+    .select_from(leases)
+    .where(leases.c.person != _PERSON, leases.c.state == "held", leases.c.until > _NOW)
+)
 _FULL = sa.select(questions.c.id).where(_QUEUED, questions.c.n_answers >= _OVERLAP)
 _WITHDRAW_FULL = (
     sa.update(questions)
@@ -170,6 +175,10 @@ class Queue(Base):
         """Whether this person was ever given this question, though the lease may have ended."""
         return self._state(id, person) is not None
 
+    def holds(self, id: str, person: int) -> bool:
+        """Whether this person was given this question and has neither answered, skipped nor returned it."""
+        return self._state(id, person) == "held"
+
     def answered(self, id: str, person: int) -> None:
         """The person answered; said twice it counts once."""
         self._share()
@@ -182,12 +191,20 @@ class Queue(Base):
         if first is not None:
             self._change(_COUNT, {"the_question": id, "by": 1})
 
+    def withdraw(self, person: int, ids: Sequence[str]) -> None:
+        """Offer these to nobody until they are put in anew; the person, who was given them, lets go of them.
+
+        Who else holds one keeps it.
+        """
+        self.release(person, ids)
+        self._change(sa.update(questions).where(questions.c.id.in_(list(ids))).values(queued=0))
+
     def skipped(self, id: str, person: int) -> None:
-        """The person does not want this question; others may have it."""
+        """The person does not want this question; others may have it until questions are put in anew."""
         self._leave(id, person, "skipped", 0.0)
 
     def reopen(self, id: str, person: int, *, until: float) -> None:
-        """The person took an answer or a skip back, and holds the question again."""
+        """An answer or a skip was taken back, and the person holds the question again until `until`."""
         self._leave(id, person, "held", _values.number(until, "the end of the lease"))
 
     def release(self, person: int, ids: Iterable[str] | None = None) -> None:
@@ -206,6 +223,14 @@ class Queue(Base):
         )
         chosen = sa.select(*_COLUMNS).where(questions.c.id.in_(live)).order_by(questions.c.place)
         return [_question(row) for row in self._run(chosen)]
+
+    def n_held_by_others(self, person: int, now: float) -> int:
+        """How many leases of other people are live."""
+        given = {
+            "the_person": _values.whole(person, "the person"),
+            "the_time": _values.number(now, "the time"),
+        }
+        return int(self._run(_HELD_BY_OTHERS, given).scalar_one())
 
     def _take(self, n: int, given: dict[str, Any]) -> list[QueuedQuestion]:
         """Free questions, locked for us."""

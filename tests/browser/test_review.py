@@ -1,0 +1,191 @@
+"""What a newcomer met on the pages and should not meet again: sentences, scripts, small groups."""
+
+import json
+
+import pytest
+
+PROGRESS = {
+    "advice": "",
+    "n_answers": 40,
+    "worth_asking": True,
+    "changed": 0.0,
+    "accuracy": None,
+    "interval": None,
+}
+MOVED = "0.0% of the labels changed over the last 10 answers"
+
+
+def module(page, name, code):
+    """Run a function of a module of the page."""
+    return page.evaluate(f"async () => ({code})(await import(new URL('static/{name}', document.baseURI)))")
+
+
+def ask(visitor, items):
+    """Put a question of our own."""
+    blank = {"text": None, "cells": [], "media": None, "thumb": None, "spectrogram": None, "broken": None}
+    shown = [
+        {**blank, "row": row, "id": f"i{row}", "title": f"i{row}", **item} for row, item in enumerate(items)
+    ]
+    question = {
+        "id": "q",
+        "kind": "pair",
+        "text": "",
+        "why": "",
+        "items": shown,
+        "practice": False,
+        "until": 9e9,
+    }
+    said = {"questions": [question], "state": "ready", "message": None}
+    visitor.page.route("**/api/questions", lambda route: route.fulfill(json=said))
+    visitor.page.reload()
+    visitor.ready()
+
+
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [
+        ({"n_answers": 3, "advice": "There are fewer than 10 answers yet: go on."}, "too early"),
+        ({"changed": 0.3, "advice": f"{MOVED}: go on."}, "expect the next ten to move about as many"),
+        ({"advice": f"{MOVED}, but too few answers could be held out"}, "too few answers yet to test"),
+        ({"advice": f"{MOVED}, but only …", "accuracy": 0.6, "interval": [0.4, 0.8]}, "not foretell"),
+        ({"advice": f"{MOVED} and …", "accuracy": 0.9, "interval": [0.7, 1.0]}, "Go on a little"),
+        ({"advice": f"{MOVED}: …", "accuracy": 1.0, "worth_asking": False}, "You can stop"),
+        ({"advice": f"{MOVED}: more answers will change little, unless …"}, "unless they find something new"),
+        ({"advice": "Of the last 10 answers all were UNSURE: …", "worth_asking": False}, "all “Unsure”"),
+        ({"advice": "The budget is spent.", "worth_asking": False}, "The budget is spent."),
+    ],
+)
+def test_advice_is_in_plain_words(shared, progress, said):
+    sentence = module(
+        shared.page, "progress.js", f"m => m.adviceSentence({json.dumps({**PROGRESS, **progress})})"
+    )
+    assert said in sentence
+    assert "label" not in sentence
+
+
+def test_progress_speaks_of_answers_foretold_and_not_of_items_in_the_right_group(shared):
+    known = json.dumps({**PROGRESS, "accuracy": 0.894, "interval": [0.8, 0.95]})
+    assert module(shared.page, "progress.js", f"m => m.testSentence({known})") == (
+        "Test: made without some of the answers, the groups foretell 89 % of those "
+        "(likely between 80 % and 95 %)."
+    )
+
+
+def test_three_answers_are_not_called_the_last_ten(shared):
+    for n, words in ((3, "The answers so far moved no item"), (12, "The last ten answers moved no item")):
+        known = json.dumps({**PROGRESS, "n_answers": n})
+        assert module(shared.page, "progress.js", f"m => m.changeSentence({known})").startswith(words)
+
+
+def test_a_text_that_is_written_from_the_right_is_shown_so_with_its_marks(visit, studios):
+    ann = visit(studios("texts"))
+    ask(ann, [{"kind": "text", "text": "قهوة ساخنة"}, {"kind": "text", "text": "hot coffee"}])
+    assert ann.page.locator(".text mark").count() == 2
+    directions = ann.page.eval_on_selector_all(
+        ".text", "all => all.map(one => getComputedStyle(one).direction)"
+    )
+    assert directions == ["rtl", "ltr"]
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_empty_cells_that_differ_can_be_read(visit, studios, axe, look):
+    ann = visit(studios("texts"), color_scheme=look)
+    ask(ann, [{"kind": "row", "cells": [["colour", value], ["note", ""]]} for value in ("red", "")])
+    assert ann.page.locator("tr.apart .muted").count() == 1
+    assert axe(ann.page) == []
+
+
+def test_twice_as_large_the_buttons_do_not_cover_the_items(visit, studios):
+    ann = visit(studios("texts"), viewport={"width": 640, "height": 400})
+    ann.ready()
+    items, desk = (ann.page.locator(name).bounding_box() for name in (".items", ".desk"))
+    assert items["y"] + items["height"] <= desk["y"]
+
+
+def test_what_undo_takes_back_is_said_and_names_are_in_the_history(visit, studio):
+    ann = visit(studio)
+    ann.go("groups")
+    ann.page.get_by_role("button", name="Rename").first.click()
+    ann.page.keyboard.type("owls")
+    ann.page.keyboard.press("Enter")
+    ann.page.locator(".hint-notice").wait_for()
+    ann.go("history")
+    ann.page.locator(".past").get_by_text("Named “owls”").wait_for()
+    ann.go("question")
+    ann.ready()
+    ann.page.keyboard.press("z")
+    ann.page.locator(".toast").get_by_text("Taken back: Named “owls”").wait_for()
+
+
+def test_long_messages_leave_the_undo_button_whole(visit, studio):
+    ann = visit(studio)
+    said = {"seq": 1, "new": True, "message": "Kept as a hint. " * 20}
+    ann.page.route("**/api/groups/*/not-here", lambda route: route.fulfill(json=said))
+    ann.go("groups")
+    ann.page.get_by_role("button", name="does not belong here").first.click()
+    box = ann.page.locator(".hint-notice").get_by_role("button", name="Undo").bounding_box()
+    assert box["width"] > box["height"]
+
+
+def test_nobody_is_typical_and_in_doubt_on_one_card(visit, studio):
+    ann = visit(studio)
+    item = {"id": "a", "kind": "image", "title": "a", "text": None, "cells": [], "media": None, "thumb": None}
+    some = [{**item, "row": row, "spectrogram": None, "broken": None} for row in range(6)]
+    group = {
+        "number": 0,
+        "name": None,
+        "size": 6,
+        "color": "#336699",
+        "typical": some[:5],
+        "doubtful": some[::-1],
+    }
+    alone = {**group, "number": 1, "size": 1, "typical": some[:1], "doubtful": some[:1]}
+    said = {"seq": 1, "groups": [group, alone]}
+    ann.page.route("**/api/groups", lambda route: route.fulfill(json=said))
+    ann.go("groups")
+    ann.page.wait_for_selector(".group-card")
+    rows = "all => all.map(one => one.dataset.row)"
+    assert sorted(ann.page.locator(".group-card").nth(0).locator(".item-card").evaluate_all(rows)) == list(
+        "012345"
+    )
+    assert ann.page.locator(".group-card").nth(1).locator(".item-card").evaluate_all(rows) == ["0"]
+
+
+def test_sounds_of_the_reference_book_can_be_heard(visit, studios, axe):
+    ann = visit(studios("sounds"))
+    ann.ready()
+    ann.page.keyboard.press("r")
+    ann.page.locator(".reference .item-card button").first.click()
+    ann.page.wait_for_selector("dialog[open] .closer audio")
+    assert axe(ann.page) == []
+    ann.page.keyboard.press("Escape")
+    ann.page.wait_for_selector(".closer", state="detached")
+    assert ann.page.locator("dialog[open] .reference").count() == 1
+
+
+@pytest.mark.parametrize(("study", "words"), [(False, ["Unsure", "Skip"]), (True, ["Three items", "No two"])])
+def test_help_names_what_can_be_done_here_and_nothing_else(visit, studio, study, words):
+    ann = visit(studio)
+    ann.ready()
+    module(
+        ann.page,
+        "settings.js",
+        f"""m => m.openHelp({{keys: {{enabled: true, of: () => []}},
+          me: {{project: {{ask: "pairs", kind: "image", study: {json.dumps(study)}}}}}}})""",
+    )
+    said = ann.page.locator("dialog[open]").inner_text()
+    assert all(word in said for word in words)
+    assert "Play sound" not in said
+    assert ("Skip" in said) is ("Undo" in said) is ("Unsure" in said) is not study
+
+
+@pytest.fixture(scope="module")
+def shared(browser, studios):
+    """A page on which modules run by themselves."""
+
+    class Shared:
+        page = browser.new_context().new_page()
+
+    Shared.page.goto(studios("pictures").url + "/login")
+    yield Shared
+    Shared.page.context.close()

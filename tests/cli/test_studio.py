@@ -1,0 +1,317 @@
+"""``likewise studio`` up to the moment it serves: every kind of data, and what it refuses, in its words."""
+
+import json
+import socket
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from likewise.studio.project import Project
+from likewise.studio.records import NewEvent
+from likewise.studio.store import open_store
+
+pytest.importorskip("fastapi")
+
+TABLE = "name,message,picture,sound,x,y,class\n" + "".join(
+    f"i{k},text {k} of {('a cat', 'an owl')[k % 2]},pics/{k}.png,sounds/{k}.wav,{k},{k % 2},{'ab'[k % 2]}\n"
+    for k in range(6)
+)
+
+
+def picture(path, shade):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (8, 8), (shade, 0, 255 - shade)).save(path, "PNG")
+
+
+def sound(path, pitch):
+    import soundfile
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, np.sin(np.arange(4000) * pitch), 8000)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Data of every kind, six items each."""
+    for k in range(6):
+        picture(tmp_path / f"pics/{k}.png", 40 * k)
+        picture(tmp_path / f"classes/{'ab'[k % 2]}/{k}.png", 40 * k)
+        sound(tmp_path / f"sounds/{k}.wav", 0.05 + 0.1 * k)
+    (tmp_path / "t.csv").write_text(TABLE)
+    np.save(tmp_path / "numbers.npy", np.arange(18.0).reshape(6, 3))
+    return tmp_path
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """Have the command come to the point of serving, and return at once."""
+    from likewise.studio.server import StudioServer
+
+    projects = []
+
+    def serve(self, ready=None, **_):
+        projects.append(self.project)
+        self._socket.close()
+        ready(None, self.link("token"))
+
+    monkeypatch.setattr(StudioServer, "serve", serve)
+    return projects
+
+
+def studio(run, *words, **options):
+    return run("studio", *words, "--no-open", **options)
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "truth"),
+    [
+        (["pics"], "image", False),
+        (["classes"], "image", True),
+        (["sounds"], "sound", False),
+        (["t.csv", "--text", "message"], "text", False),
+        (["t.csv", "--text", "message,class"], "text", False),
+        (["t.csv", "--image", "picture", "--truth", "class"], "image", True),
+        (["t.csv", "--audio", "sound", "--id", "name"], "sound", False),
+        (["t.csv", "--drop", "message,picture,sound"], "row", False),
+        (["t.csv", "--features", "numbers.npy"], "row", False),
+        (["pics", "--features", "numbers.npy"], "image", False),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_the_same_command_makes_a_project_and_opens_it_again(run, data, served, words, kind, truth):
+    for _ in range(2):
+        said = json.loads(studio(run, *words, "-k", "2", "--json").stdout)
+    made, again = served
+    assert said["project"] == str(made.folder) == str(again.folder)
+    assert said["login"].startswith(f"{said['url']}/login#")
+    assert (made.described.kind, made.described.n_items, made.described.has_truth) == (kind, 6, truth)
+    assert again.settings == made.settings
+    assert made.changed_source() is None
+
+
+def test_a_parquet_table(run, data, served):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"x": [1.0, 2.0, 9.0], "y": ["a", "b", "b"]}), data / "p.parquet")
+    studio(run, "p.parquet", "-k", "2")
+    assert served[0].described.n_items == 3
+
+
+def test_without_a_number_of_groups_answers_open_them(run, data, served):
+    assert "neither -k nor --discover" in studio(run, "pics").stderr
+    settings = served[0].settings
+    assert (settings.discover, settings.n_clusters, settings.title) == (True, None, "pics")
+
+
+def test_the_link_alone_is_on_stdout(run, data, served):
+    result = studio(run, "pics", "-k", "2")
+    assert len(result.stdout.splitlines()) == 1
+    assert result.stdout.startswith("http://127.0.0.1:")
+    assert "pics: 6 items" in result.stderr
+    assert "Ended. All answers are in" in result.stderr
+
+
+def test_what_can_be_changed_when_it_is_opened_again(run, data, served):
+    studio(run, "pics", "-k", "2")
+    studio(run, "pics.likewise", "-k", "3", "--overlap", "2", "--title", "Reds", "--ask", "both")
+    studio(run, "pics", "--discover")
+    changed, last = served[1].settings, served[2].settings
+    assert (changed.n_clusters, changed.overlap, changed.title, changed.ask) == (3, 2, "Reds", "both")
+    assert (last.n_clusters, last.discover, last.overlap, last.title) == (None, True, 2, "Reds")
+    assert Project.open(data / "pics.likewise").settings == last
+    assert "99 groups were asked of 6 items" in studio(run, "pics", "-k", "99", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--text", "class"],
+        ["--text", "message,class"],
+        ["--image", "picture"],
+        ["--truth", "class"],
+        ["--seed", "3"],
+        ["--features", "numbers.npy"],
+        ["--study"],
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_how_the_data_are_read_cannot_be_changed(run, data, served, words):
+    studio(run, "t.csv", "--text", "message", "-k", "2")
+    said = studio(run, "t.csv", *words, code=2).stderr
+    assert f"t.likewise is there already, and {words[0]} cannot be changed any more" in said
+    assert "--project" in said
+
+
+def test_file_names_that_mean_trouble(run, tmp_path, served):
+    names = ["with space", "quo'te\"", "🦉", "<script>alert(1)<", "two\nlines", "=1+1", "%2e%2e", "#?&", "-k"]
+    for k, name in enumerate(names):
+        picture(tmp_path / "o d'd" / f"{name}.png", 20 * k)
+    studio(run, "o d'd", "-k", "2")
+    assert sorted(served[0].items.ids()) == sorted(f"{name}.png" for name in names)
+    assert served[0].folder.name == "o d'd.likewise"
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([], 2, "give the PATH of a folder or a table, or --sample"),
+        (["nope"], 1, "there is no file or folder nope"),
+        (["https://example.org/t.csv"], 1, "nothing is ever fetched"),
+        (["empty"], 1, "It is empty; wanted files that end in one of"),
+        (["pics/0.png"], 1, "is one file; give the folder that it is in: pics"),
+        (["pics", "-k", "7"], 2, "-k 7 groups were asked of 6 items"),
+        (["pics", "-k", "1"], 2, "1 is not in the range"),
+        (["pics", "--text", "x"], 2, "--text names a column of a table, and pics is a folder"),
+        (["pics", "--base-path", "a b"], 1, "a base path holds letters"),
+        (["pics", "--base-path", "/a/../b"], 1, "a base path holds letters"),
+        (["pics", "--base-path", "/a?b"], 1, "a base path holds letters"),
+        (["pics", "--base-path", "/ä"], 1, "plain ASCII"),
+        (["pics", "--public-url", "example.org"], 1, "wanted what browsers see"),
+        (["pics", "--public-url", "ftp://example.org"], 1, "wanted what browsers see"),
+        (["pics", "--public-url", "https://example.org:x"], 1, "wanted what browsers see"),
+        (["pics", "--public-url", "https://example.org/a b"], 1, "wanted what browsers see"),
+        (["pics", "--pairs", "3"], 2, "--pairs is about a study; give --study too"),
+        (["pics", "--study", "-k", "2"], 2, "a study needs the true classes"),
+        (["pics", "--db", "nonsense"], 1, "neither sqlite:///PATH nor postgresql://"),
+        (["t.csv", "--text", "nope"], 2, "has no column 'nope'; it has 'name', 'message'"),
+        (["t.csv", "--text", "message", "--image", "picture"], 2, "give one of --text, --image and --audio"),
+        (["t.csv", "--features", "short.npy"], 1, "short.npy has 2 row(s) where there are 6 rows"),
+        (["t.csv", "--features", "t.csv"], 2, "wanted a .npy file"),
+        (["latin.csv", "--text", "name"], 1, "pass --encoding latin-1"),
+        (["pics", "--project", "nowhere/p.likewise"], 1, "cannot be made: No such file or directory"),
+        (["pics", "--project", "t.csv"], 1, "t.csv"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_refusals_say_a_way_on_and_leave_nothing_behind(run, data, served, words, code, said):
+    (data / "empty").mkdir()
+    (data / "latin.csv").write_bytes("name,x\nKäse,1\nBrot,2\n".encode("latin-1"))
+    np.save(data / "short.npy", np.zeros((2, 3)))
+    result = studio(run, *words, code=code)
+    assert said in result.stderr
+    assert result.stdout == ""
+    assert not served
+    assert not list(data.rglob("*.likewise")) + list(data.rglob(".*.part"))
+
+
+def test_one_item_is_not_enough(run, tmp_path, served):
+    picture(tmp_path / "one/1.png", 3)
+    assert "one has 1 item(s) to look at; wanted two or more" in studio(run, "one", code=1).stderr
+
+
+def test_a_port_that_is_taken_and_an_address_of_another(run, data, served):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = studio(run, "pics", "-k", "2", "--port", port, code=1).stderr
+        assert f"nothing can listen at 127.0.0.1:{port}: Address already in use. Choose another port" in said
+    assert "Give an address of this machine" in studio(run, "pics", "--host", "192.0.2.1", code=1).stderr
+
+
+def test_listening_to_all_says_that_others_can_read_along(run, data, served):
+    assert "without encryption" in studio(run, "pics", "-k", "2", "--host", "0.0.0.0").stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda said: said | {"version": 2}, "made by a newer likewise"),
+        (lambda said: said | {"format": "other"}, "is not that of a project"),
+        (lambda said: "{", "is cut short"),
+    ],
+    ids=["newer", "other", "broken"],
+)
+def test_a_project_that_cannot_be_read(run, data, served, change, said):
+    studio(run, "pics", "-k", "2")
+    path = data / "pics.likewise/project.json"
+    changed = change(json.loads(path.read_text()))
+    path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+    assert said in studio(run, "pics", code=1).stderr
+
+
+def test_a_folder_that_ends_as_a_project_and_is_none(run, data):
+    (data / "x.likewise").mkdir()
+    assert "is not a project of the studio" in studio(run, "x.likewise", code=1).stderr
+
+
+def test_a_database_of_a_newer_version(run, data):
+    import sqlite3
+
+    from likewise.studio.store._schema import VERSION_TABLE
+
+    project = make_project(run, data)
+    open_store(project.database_url).close()
+    with sqlite3.connect(project.folder / "studio.sqlite") as connection:
+        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    connection.close()
+    said = studio(run, "pics", code=1).stderr
+    assert "knows up to" in said
+    assert "Install that version or a later one; nothing was changed" in said
+
+
+def make_project(run, data):
+    """Make a project by the command, which is kept from serving."""
+    with pytest.MonkeyPatch.context() as patch:
+        from likewise.studio.server import StudioServer
+
+        patch.setattr(StudioServer, "serve", lambda self, ready=None, **_: self._socket.close())
+        studio(run, "pics", "-k", "2")
+    return Project.open(data / "pics.likewise")
+
+
+def test_data_that_changed_or_are_gone_are_told_of(run, data, served):
+    studio(run, "pics", "-k", "2")
+    picture(data / "pics/6.png", 3)
+    assert "it had 6 files and has 7 now" in studio(run, "pics").stderr
+    (data / "pics").rename(data / "elsewhere")
+    assert "is gone or cannot be read" in studio(run, "pics.likewise").stderr
+    assert "is gone or cannot be read" in studio(run, "pics").stderr  # by the name that it had
+
+
+# ---------------------------------------------------------------------- another database
+
+
+def test_a_database_that_cannot_be_reached_is_told_before_a_project_is_made(run, data):
+    said = studio(run, "pics", "-k", "2", "--db", "postgresql://u:pass99word@127.0.0.1:1/x", code=1).stderr
+    assert "x on 127.0.0.1:1 cannot be reached" in said
+    assert "pass99word" not in said
+    assert not (data / "pics.likewise").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        (
+            "postgresql://u:p%40ss@h:5/n?options=-csearch_path%3Ds",
+            "postgresql://u@h:5/n?options=-csearch_path%3Ds",
+        ),
+        ("postgresql://h/n?user=u&password=p%40ss", "postgresql://h/n?user=u"),
+        ("sqlite:////tmp/x.sqlite", "sqlite:////tmp/x.sqlite"),
+        (None, None),
+    ],
+)
+def test_the_password_is_not_kept(url, kept):
+    from likewise.cli.studio import _without_password
+
+    assert _without_password(url) == kept
+
+
+def test_a_database_is_for_one_project_and_takes_a_lost_one_back(run, data, served):
+    url = f"sqlite:///{data / 'answers.sqlite'}"
+    studio(run, "pics", "-k", "2", "--db", url)
+    store = open_store(url)
+    ann = store.write(lambda tx: tx.add_person("Ann", "owner"))
+    body = {"kind": "pair", "items": ["0.png", "1.png"], "answer": "SAME", "source": "question"}
+    store.write(lambda tx: tx.append(NewEvent("k", "answer", ann.id, body)))
+    store.close()
+    said = studio(run, "t.csv", "--text", "message", "-k", "2", "--db", url, code=2).stderr
+    assert "holds answers about '0.png', which is not among the items of t.csv" in said
+    assert not (data / "t.likewise").exists()
+    said = studio(run, "pics", "-k", "2", "--db", url, "--project", "again.likewise").stderr
+    assert "has answers about these items already; they count" in said

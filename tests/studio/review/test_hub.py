@@ -1,0 +1,43 @@
+"""Between store and worker: troubles that pass, and a lock that must not be waited for."""
+
+import threading
+
+import pytest
+
+from studio.service.desk import wait_until
+
+pytest.importorskip("sqlalchemy")
+
+
+def test_a_trouble_is_over_when_the_worker_can_be_told_again(open_studio):
+    desk = open_studio()
+    desk.teller.paused.set()
+    desk.hub.nudge()
+    wait_until(lambda: desk.hub.trouble is not None, "the trouble")
+    desk.teller.paused.clear()
+    wait_until(lambda: desk.hub.trouble is None, "its end")
+
+
+def test_somebody_can_begin_to_watch_while_the_database_is_slow(open_studio):
+    """The page's stream of news begins in the loop that serves all requests."""
+    desk = open_studio()
+    reading, done = threading.Event(), threading.Event()
+
+    def slow(work):
+        reading.set()
+        assert done.wait(20)
+        return []
+
+    read, desk.hub.store.read = desk.hub.store.read, slow
+    thread = threading.Thread(target=desk.hub.refresh)
+    thread.start()
+    watching = threading.Thread(target=lambda: desk.hub.watch(lambda *_: None), daemon=True)
+    try:
+        assert reading.wait(20)
+        watching.start()
+        watching.join(10)
+        assert not watching.is_alive()
+    finally:
+        desk.hub.store.read = read
+        done.set()
+        thread.join()

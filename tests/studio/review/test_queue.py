@@ -1,0 +1,52 @@
+"""Questions that are withdrawn, held and counted, on both databases."""
+
+import pytest
+
+from likewise.studio.records import QueuedQuestion
+from likewise.studio.store import open_store
+
+pytest.importorskip("sqlalchemy")
+QUESTIONS = [QueuedQuestion(f"q{number}", "pair", ("a", f"b{number}")) for number in range(3)]
+LEASE = {"now": 10.0, "until": 20.0, "overlap": 2}
+
+
+@pytest.fixture
+def store(database_url, tmp_path):
+    opened = open_store(database_url, backups=tmp_path / "copies")
+    opened.write(lambda tx: [tx.add_person(name, "annotator") for name in ("Ann", "Bob")])
+    opened.write(lambda tx: tx.refill(QUESTIONS))
+    yield opened
+    opened.close()
+
+
+def leased(store, person, n, **given):
+    return [q.id for q, _ in store.write(lambda tx: tx.lease(person, n, **{**LEASE, **given}))]
+
+
+def test_a_question_that_is_withdrawn_is_offered_again_when_it_is_put_in_anew(store):
+    assert leased(store, 1, 1) == ["q0"]
+    store.write(lambda tx: tx.withdraw(1, ["q0"]))
+    assert leased(store, 1, 3) == ["q1", "q2"]
+    assert leased(store, 2, 3) == ["q1", "q2"]
+    assert store.read(lambda tx: tx.was_leased("q0", 1))  # what was answered meanwhile is still taken
+    store.write(lambda tx: tx.refill(QUESTIONS[:1]))
+    assert leased(store, 1, 3) == ["q1", "q2", "q0"]
+
+
+def test_who_else_holds_a_withdrawn_question_keeps_it(store):
+    assert leased(store, 1, 1) == leased(store, 2, 1) == ["q0"]
+    store.write(lambda tx: tx.withdraw(1, ["q0"]))
+    assert leased(store, 2, 1) == ["q0"]
+    assert [store.read(lambda tx, who=who: tx.holds("q0", who)) for who in (1, 2)] == [False, True]
+
+
+def test_live_leases_of_others_are_counted(store):
+    leased(store, 1, 2)
+    leased(store, 2, 1)
+
+    def held(person, now):
+        return store.read(lambda tx: tx.n_held_by_others(person, now))
+
+    assert (held(1, 15.0), held(2, 15.0), held(2, 25.0)) == (1, 2, 0)
+    store.write(lambda tx: tx.answered("q0", 1))
+    assert held(2, 15.0) == 1

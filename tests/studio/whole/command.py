@@ -1,0 +1,154 @@
+"""The command ``likewise studio`` as a process of its own, and people who talk to it over HTTP."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import httpx
+import psutil
+
+from studio.service.desk import new_key, wait_until
+
+HEADERS = {"X-Likewise": "1"}
+RUN = "from likewise.cli.main import cli; cli(prog_name='likewise')"
+N = 40
+
+
+def write_table(folder, n=N):
+    """Write a table of two groups that lie far apart, i0, i2, … and i1, i3, …"""
+    rows = "".join(f"i{k},word{k} {('owl', 'cat')[k % 2]},{k % 2 * 50 + k / n}\n" for k in range(n))
+    path = folder / "birds.csv"
+    path.write_text("name,text,x\n" + rows)
+    return path
+
+
+class Command:
+    """A studio that runs; its words go to ``likewise studio`` behind ``--no-open --json``."""
+
+    def __init__(self, *words, cwd, env=None):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", RUN, "studio", "--no-open", "--json", *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+        )
+        self.stderr = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.clients = []
+        told = ""
+        for line in self.process.stdout:
+            told += line
+            if line.rstrip() == "}":
+                break
+        if not told:
+            self.close()
+            raise AssertionError("".join(self.stderr))
+        self.said = json.loads(told)
+        self.url = self.said["url"]
+
+    def _read(self):
+        self.stderr.extend(self.process.stderr)
+
+    def children(self):
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def worker(self):
+        """The process that thinks, None if there is none at the moment."""
+        for each in self.children():
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                if "spawn_main" in " ".join(each.cmdline()):
+                    return each
+        return None
+
+    def end(self, send):
+        """End it, and return its exit code and what it said."""
+        children = self.children()
+        send(self.process.pid)
+        code = self.process.wait(20)
+        self._reader.join(5)
+        _, alive = psutil.wait_procs(children, timeout=10)
+        assert not alive
+        return code, "".join(self.stderr)
+
+    def close(self):
+        for client in self.clients:
+            client.close()
+        if self.process.poll() is None:
+            for child in self.children():
+                child.kill()
+            self.process.kill()
+        self.process.wait(20)
+        self._reader.join(5)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def log_in(self, link):
+        """A person who comes by a link."""
+        client = httpx.Client(base_url=self.url, headers=HEADERS, timeout=30)
+        self.clients.append(client)
+        reply = client.post("/api/login", json={"token": link.partition("#")[2]})
+        assert reply.status_code == 200, reply.text
+        return Visitor(client)
+
+    def owner(self):
+        return self.log_in(self.said["login"])
+
+
+class Visitor:
+    """Somebody who is logged in."""
+
+    def __init__(self, client):
+        self.client = client
+        self.acknowledged = {}  # key: seq
+
+    def get(self, path):
+        reply = self.client.get(f"/api/{path}")
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    def post(self, path, **body):
+        reply = self.client.post(f"/api/{path}", json=body)
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    def change(self, path, **body):
+        """Post something that is kept, with a key of its own."""
+        key = new_key()
+        reply = self.post(path, key=key, **body)
+        self.acknowledged[key] = reply["seq"]
+        return reply
+
+    def ask(self):
+        """Wait for a question; None if there are no more."""
+        found = []
+
+        def some():
+            reply = self.post("questions", n=1)
+            found[:] = reply["questions"]
+            return bool(found) or reply["state"] == "finished"
+
+        wait_until(some, "a question")
+        return found[0] if found else None
+
+    def answer(self, question, word):
+        return self.change("answers", question=question["id"], answer=word, seconds=1.0)
+
+    def answer_truly(self, question):
+        a, b = question["items"]
+        return self.answer(question, "SAME" if (a["row"] - b["row"]) % 2 == 0 else "DIFFERENT")
+
+    def answer_many(self, n):
+        """Answer up to n questions, and return how many there were."""
+        for done in range(n):
+            question = self.ask()
+            if question is None:
+                return done
+            self.answer_truly(question)
+        return n

@@ -1,0 +1,121 @@
+"""The command as a process: it starts, gives links, ends in good order, and its worker comes back."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from likewise.studio.project import Project
+from studio.service.desk import wait_until
+from studio.whole.command import RUN
+
+pytest.importorskip("fastapi")
+OPTIONS = ("--text", "text", "--id", "name", "-k", "2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whom", ["server", "group"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+def test_it_ends_in_good_order(start, number, whom):
+    command = start(*OPTIONS)
+    code, said = command.end(lambda pid: (os.kill if whom == "server" else os.killpg)(pid, number))
+    assert code == 0
+    assert "Traceback" not in said
+    assert "background process" not in said
+    assert said.rstrip().endswith(f"Ended. All answers are in {command.said['project']}.")
+
+
+@pytest.mark.slow
+def test_a_second_command_gives_another_link_and_the_first_goes_on(start, tmp_path):
+    command = start(*OPTIONS)
+    command.owner()
+    again = subprocess.run(
+        [sys.executable, "-c", RUN, "studio", "birds.csv", *OPTIONS, "--no-open", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    said = json.loads(again.stdout)
+    assert said["url"] == command.url
+    assert said["login"] != command.said["login"]
+    assert "runs already" in again.stderr
+    assert command.log_in(said["login"]).get("me")["person"]["role"] == "owner"
+    with pytest.raises(AssertionError, match="login"):  # each link works once
+        command.log_in(said["login"])
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_comes_back(start):
+    command = start(*OPTIONS)
+    owner = command.owner()
+    owner.answer_truly(owner.ask())
+    first = command.worker()
+    first.kill()
+    wait_until(lambda: command.worker() not in (None, first), "another worker")
+    assert owner.answer_many(3) == 3
+    wait_until(lambda: owner.get("progress")["behind"] == 0, "a worker that knows all")
+    assert owner.get("progress")["n_answers"] == 4
+
+
+@pytest.mark.slow
+def test_data_that_are_removed_while_it_runs_do_not_stop_it(start, tmp_path):
+    command = start(*OPTIONS)
+    owner = command.owner()
+    (tmp_path / "birds.csv").unlink()
+    assert owner.answer_many(2) == 2
+    with command.clients[0].stream("GET", "/api/events") as stream:
+        lines = stream.iter_lines()
+        while next(lines) != "event: trouble":
+            pass
+        assert "birds.csv is gone or cannot be read" in next(lines)
+
+
+def test_it_is_shown_below_a_base_path(start):
+    command = start(*OPTIONS, "--base-path", "birds/all")
+    assert command.url.endswith("/birds/all")
+    owner = command.owner()
+    assert owner.get("me")["project"]["title"] == "birds"
+    assert httpx.get(command.url.removesuffix("/birds/all") + "/health").json()["status"] == "ok"
+
+
+def test_pictures_with_odd_names_are_served(start, tmp_path):
+    from PIL import Image
+
+    names = ["a b.png", "q'u\"ote.png", "🦉.png", "<script>alert(1)<.png", "two\nlines.png", "#?%2f.png"]
+    (tmp_path / "odd").mkdir()
+    for k, name in enumerate(names):
+        Image.new("RGB", (9, 9), (40 * k, 0, 0)).save(tmp_path / "odd" / name)
+    owner = start("odd", "-k", "2").owner()
+    items = owner.get("items?rows=0,1,2,3,4,5")["items"]
+    assert sorted(item["id"] for item in items) == sorted(names)
+    for item in items:
+        for part in ("media", "thumb"):
+            reply = owner.client.get(f"/{item[part]}")
+            assert (reply.status_code, reply.headers["content-type"].split("/")[0]) == (200, "image")
+
+
+def test_the_server_does_not_read_scikit_learn_before_the_page_is_up():
+    words = "import sys, likewise.studio.server, likewise.studio.jobs.worker; print('sklearn' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_to(start, tmp_path):
+    command = start(*OPTIONS)
+    command.end(lambda pid: os.kill(pid, signal.SIGINT))
+    folder = Project.open(command.said["project"]).folder
+    folder.chmod(0o500)
+    try:
+        with pytest.raises(AssertionError, match="The studio needs a folder that it may write to"):
+            start(*OPTIONS)
+    finally:
+        folder.chmod(0o700)
