@@ -179,6 +179,33 @@ def test_help_names_what_can_be_done_here_and_nothing_else(visit, studio, study,
     assert ("Skip" in said) is ("Undo" in said) is ("Unsure" in said) is not study
 
 
+def test_a_question_that_the_server_withdrew_is_not_shown(visit, studio):
+    ann = visit(studio)
+    ann.ready()
+    items = ann.page.evaluate("() => fetch('api/items?rows=0,1').then(reply => reply.json())")["items"]
+    blank = {"kind": "pair", "text": "", "why": "", "items": items, "practice": False, "until": 9e9}
+    q = {name: {**blank, "id": name} for name in "abcd"}
+    batch = {"questions": [q["a"], q["b"], q["c"]], "state": "ready", "message": None}
+    reply = {
+        "seq": 1,
+        "new": True,
+        "next": [q["b"], q["d"]],
+        "state": "ready",
+        "message": None,
+        "right": None,
+    }
+    ann.page.route("**/api/questions", lambda route: route.fulfill(json=batch))
+    ann.page.route("**/api/answers", lambda route: route.fulfill(json=reply))
+    ann.page.reload()
+    assert ann.press("s") == ("a", "b")
+    ann.saved()
+    batch["questions"] = reply["next"]
+    ann.page.wait_for_function(
+        """async () => (await navigator.locks.query()).held.some(lock => lock.name.endsWith(" d"))"""
+    )
+    assert ann.press("s") == ("b", "d")  # and not c, whose answer follows from that to a
+
+
 @pytest.fixture(scope="module")
 def shared(browser, studios):
     """A page on which modules run by themselves."""

@@ -165,7 +165,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Choose the number of clusters and the method by held-out hints.
+    """Choose number of clusters and method by held-out hints.
 
     No true classes are needed. The hints of the HINTS files are cut into folds; each method is fitted with
     each number of clusters and all folds but one, and asked what the hints of that one say. Hints that the

@@ -59,7 +59,7 @@ _FORMATS = ("csv", "jsonl", "parquet")
 def command(
     project: str, db: str | None, what: str, format_: str | None, out: str, raw: bool, as_json: bool
 ) -> None:
-    """Write what a project of the studio holds: labels, hints or answers.
+    """Write labels, hints or answers of a studio project.
 
     PROJECT is the folder of a project, such as birds.likewise, or the data that it belongs to. A studio may
     be running on it; what is written is all of one moment. The files of hints are read by likewise cluster

@@ -174,7 +174,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Learn the tree behind incomplete tags, and complete the tags.
+    """Learn the tree behind incomplete tags, and complete them.
 
     DATA is a CSV, Parquet or .npy file of items, or - for stdin. The tags are a second table, which names
     items by id: a column of 0 and 1 for each label; one tag a line; or all labels of an item in one cell

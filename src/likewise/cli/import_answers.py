@@ -41,7 +41,7 @@ def command(
     raw: bool,
     as_json: bool,
 ) -> None:
-    """Bring earlier answers, labels or hints into a project of the studio.
+    """Take earlier answers, hints or labels into a studio project.
 
     FILE is what likewise export wrote, a file of hints or labels (id,label) as likewise cluster takes it, or
     the .ask.json of likewise ask. It is checked first, and if anything is wrong with it, nothing is imported.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--html", type=click.Path(), metavar="FILE", help="Write the page here; - for stdout.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON document.")
 def command(project: str, db: str | None, html: str | None, as_json: bool) -> None:
-    """Report on a project of the studio.
+    """Write a page that tells what came out of a studio project.
 
     PROJECT is the folder of a project, such as birds.likewise, or the data that it belongs to. The page holds
     all that it shows: groups with examples, the map, how the groups settled, agreement, time, contradictions,

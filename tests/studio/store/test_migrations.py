@@ -45,6 +45,7 @@ def filled(database_url):
     store = open_store(database_url)
 
     def fill(t):
+        assert t.about("data", "birds") == "birds" == t.about("data", "cars")
         ann = t.add_person("Ann", "owner").id
         t.add_login(ann, "a" * 64, 9.0)
         t.add_session(ann, "b" * 64, 9.0)

@@ -111,6 +111,8 @@ class Asking:
                 "thinking",
                 "The next questions are late: something went wrong, and the owner can see what.",
             )
+        if self._hub.asked_seq >= self._hub.log.last and self._hub.queue_is_out():
+            return "thinking", "The questions that are left are with other people at the moment."
         return "thinking", "The next questions are being chosen."
 
     def _question(self, question: QueuedQuestion, until: float, practice: bool = False) -> QuestionView:

@@ -196,6 +196,10 @@ class Hub:
         if len(fresh) < len(ready.questions):
             self.nudge()
 
+    def queue_is_out(self) -> bool:
+        """Tell whether people are looking at questions; of use where there are no others."""
+        return bool(self.store.read(lambda tx: tx.open_leases(self._clock())))
+
     # ------------------------------------------------------------------ watchers
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:

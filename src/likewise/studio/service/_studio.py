@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from likewise import __version__
+from likewise.exceptions import LikewiseError
 from likewise.studio.project import Project
 from likewise.studio.records import FromWorker, Item, Person
 from likewise.studio.service._asking import Asking
@@ -118,9 +119,24 @@ class Studio:
 
     def start(self) -> None:
         """Make the owner, if there is none, and start the worker."""
-        self.people.owner()
+        try:
+            self._check_data()
+            self.people.owner()
+        except BaseException:
+            if self._own_store:
+                self.store.close()
+            raise
         self.hub.start()
         self._looking.start()
+
+    def _check_data(self) -> None:
+        """Refuse a database with the answers of another project, whose ids may well be the same."""
+        mark = self.project.mark()
+        if self.store.write(lambda tx: tx.about("data", mark)) != mark:
+            raise LikewiseError(
+                "the database holds the answers of another project, about other items. A database is for one "
+                "project: give an empty one with --db, or an empty schema with ?options=-csearch_path%3DNAME."
+            )
 
     def stop(self) -> None:
         """End the worker and close the database. Nothing that was acknowledged is in danger at any time."""

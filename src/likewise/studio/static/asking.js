@@ -84,9 +84,10 @@ class Claims {
   /** How many questions other tabs hold. */
   async others() {
     if (!navigator.locks) return 0;
+    const before = new Set([...this.#held.keys(), ...this.#leaving]); // some are gone by the time of the reply
     const all = (await navigator.locks.query()).held ?? [];
     const ids = all.flatMap(({ name }) => (name?.startsWith(this.#prefix) ? [name.slice(this.#prefix.length)] : []));
-    return ids.filter((id) => !this.#held.has(id) && !this.#leaving.has(id)).length;
+    return ids.filter((id) => !before.has(id) && !this.#held.has(id)).length;
   }
 }
 

@@ -10,15 +10,23 @@ from likewise.studio.records import Person, Role
 from likewise.studio.store import _values
 from likewise.studio.store._base import Base, Both, iso_now
 from likewise.studio.store._errors import BadValue, NameTaken
-from likewise.studio.store._schema import logins, people, sessions
+from likewise.studio.store._schema import about, logins, people, sessions
 
 _COLUMNS: Any = (people.c.id, people.c.name, people.c.role, people.c.active, people.c.created)
+_NOTE = Both.of(lambda insert: insert.on_conflict_do_nothing(), about)
 _ADD = Both.of(lambda insert: insert.on_conflict_do_nothing().returning(*_COLUMNS), people)
 _DIGEST = frozenset("0123456789abcdef")
 
 
 class People(Base):
-    """People, their one-time logins and their sessions."""
+    """What the database is about; people, their one-time logins and their sessions."""
+
+    def about(self, name: str, value: str) -> str:
+        """Return what is kept under a name; `value` is kept if nothing was."""
+        given = {"name": _values.text(name, "the name"), "value": _values.text(value, "the value")}
+        self._change(_NOTE, given)
+        kept: str = self._run(sa.select(about.c.value).where(about.c.name == given["name"])).scalar_one()
+        return kept
 
     def add_person(self, name: str, role: Role) -> Person:
         """Add somebody; a name is had by one person only (:class:`NameTaken`)."""

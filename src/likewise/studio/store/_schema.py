@@ -13,6 +13,14 @@ VERSION_TABLE = "likewise_version"
 metadata = sa.MetaData()
 _Seq = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # only INTEGER counts up by itself in SQLite
 
+# What the whole is about: "data" is the mark of the items, so that answers are not taken for those to others.
+about = sa.Table(
+    "about",
+    metadata,
+    sa.Column("name", sa.Text(), primary_key=True),
+    sa.Column("value", sa.Text(), nullable=False),
+)
+
 people = sa.Table(
     "people",
     metadata,

@@ -15,6 +15,11 @@ def upgrade() -> None:
     """Make the tables."""
     seq = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.create_table(
+        "about",
+        sa.Column("name", sa.Text(), primary_key=True),
+        sa.Column("value", sa.Text(), nullable=False),
+    )
+    op.create_table(
         "people",
         sa.Column("id", seq, primary_key=True, autoincrement=True),
         sa.Column("name", sa.Text(), nullable=False, unique=True),

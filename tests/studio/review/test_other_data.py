@@ -1,0 +1,53 @@
+"""A database is for one project, even where the ids of two are the same."""
+
+import pytest
+
+from likewise.exceptions import LikewiseError
+from likewise.studio.project import Project
+from likewise.studio.records import Described, Item, Settings
+from likewise.studio.service import Studio
+from likewise.studio.store import open_store
+
+
+def made(folder, name, word):
+    source = folder / f"{name}.csv"
+    source.write_text("x")
+    return Project.create(
+        folder / f"{name}.likewise",
+        X=[[0.0], [1.0], [2.0]],
+        items=[Item(i, str(i), "text", f"{word} {i}", text=f"{word} {i}") for i in range(3)],
+        settings=Settings(name, n_clusters=2),
+        described=Described("text", 3),
+        source=source,
+    )
+
+
+class Silent:
+    def __init__(self, hear):
+        pass
+
+    def start(self):
+        pass
+
+    def tell(self, message):
+        pass
+
+    def stop(self):
+        pass
+
+
+def test_answers_about_other_items_with_the_same_ids_are_refused(tmp_path, database_url):
+    birds, cars = made(tmp_path, "birds", "wren"), made(tmp_path, "cars", "lorry")
+    store = open_store(database_url)
+    try:
+        for _ in range(2):  # and opened again
+            with Studio(birds, store=store, teller=Silent):
+                pass
+        with pytest.raises(LikewiseError, match="another project"), Studio(cars, store=store, teller=Silent):
+            pass
+        again = tmp_path / "again"
+        again.mkdir()
+        with Studio(made(again, "birds", "wren"), store=store, teller=Silent):  # made anew from the same data
+            pass
+    finally:
+        store.close()
