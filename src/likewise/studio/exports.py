@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from likewise._optional import require
 from likewise.active._history import supervision_of
 from likewise.exceptions import LikewiseError
+from likewise.studio._standing import undone_by, undos_of
 from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.supervision import RowIds, Supervision, write_hints
 from likewise.supervision._tables import csv_line
@@ -88,11 +89,7 @@ class Snapshot:
     @cached_property
     def undone(self) -> frozenset[int]:
         """The seqs of the events that were undone, by an undo that was not undone itself."""
-        undone: set[int] = set()
-        for event in reversed(self.events):  # an undo names what came before it
-            if event.kind == "undo" and event.seq not in undone:
-                undone.add(int(event.body["of"]))
-        return frozenset(undone)
+        return undone_by(undos_of(self.events))
 
     def standing(self, kind: str) -> list[StoredEvent]:
         """Return the events of a kind that count."""

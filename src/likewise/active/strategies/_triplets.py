@@ -20,7 +20,28 @@ _NEAREST = 64
 
 
 @dataclass(frozen=True)
-class WithThird:
+class _OfPairs:
+    """What is made of the pairs of another strategy, and looks at what that one looks at."""
+
+    pairs: Strategy | None = None
+
+    @property
+    def _chooser(self) -> Strategy:
+        return UncertainRegions() if self.pairs is None else self.pairs
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the strategy of the pairs looks at."""
+        return self._chooser.needs
+
+    def enough(self, n_answers: int) -> int:
+        """Return how many of the answers the model has to know, by the strategy of the pairs."""
+        enough = getattr(self._chooser, "enough", None)
+        return n_answers if enough is None else int(enough(n_answers))
+
+
+@dataclass(frozen=True)
+class WithThird(_OfPairs):
     """Ask which two of three belong together: a pair that another strategy chose, and a telling third row.
 
     A row in doubt and a row of its likeliest class get the nearest row of the next class that it may be of,
@@ -54,26 +75,15 @@ class WithThird:
     ('triplet', True)
     """
 
-    pairs: Strategy | None = None
-
     name: ClassVar[str] = "triplets"
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What the strategy of the pairs looks at."""
-        return _of(self.pairs).needs
-
-    def enough(self, n_answers: int) -> int:
-        """Return how many of the answers the model has to know, by the strategy of the pairs."""
-        return _enough(self.pairs, n_answers)
 
     def choose(self, state: State, n: int) -> list[Question]:
         """Return at most n triplets; pairs where there are none."""
-        return _mixed(state, _of(self.pairs), [True] * n)
+        return _mixed(state, self._chooser, [True] * n)
 
 
 @dataclass(frozen=True)
-class Alternating:
+class Alternating(_OfPairs):
     """Ask pairs and triplets in turn, so that no answer becomes a habit.
 
     A question after an even number of answers is a pair, after an odd number the triplet that
@@ -93,31 +103,11 @@ class Alternating:
     ['pair', 'triplet', 'pair', 'triplet']
     """
 
-    pairs: Strategy | None = None
-
     name: ClassVar[str] = "both"
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What the strategy of the pairs looks at."""
-        return _of(self.pairs).needs
-
-    def enough(self, n_answers: int) -> int:
-        """Return how many of the answers the model has to know, by the strategy of the pairs."""
-        return _enough(self.pairs, n_answers)
 
     def choose(self, state: State, n: int) -> list[Question]:
         """Return at most n questions, pairs and triplets in turn."""
-        return _mixed(state, _of(self.pairs), [(state.n_answers + at) % 2 == 1 for at in range(n)])
-
-
-def _of(pairs: Strategy | None) -> Strategy:
-    return UncertainRegions() if pairs is None else pairs
-
-
-def _enough(pairs: Strategy | None, n_answers: int) -> int:
-    enough = getattr(_of(pairs), "enough", None)
-    return n_answers if enough is None else int(enough(n_answers))
+        return _mixed(state, self._chooser, [(state.n_answers + at) % 2 == 1 for at in range(n)])
 
 
 def _mixed(state: State, pairs: Strategy, with_third: list[bool]) -> list[Question]:

@@ -10,6 +10,7 @@ from typing import Any
 from likewise.active import Question, Reply
 from likewise.active._questions import Key
 from likewise.exceptions import LikewiseError
+from likewise.studio._standing import undone_by
 from likewise.studio.records import StoredEvent
 
 
@@ -97,10 +98,7 @@ class Ledger:
     def counted(self) -> Counted:
         """Return what counts of all events that were told."""
         if self._counted is None:
-            undone: set[int] = set()
-            for seq in sorted(self._undoes, reverse=True):  # an undo names what came before it
-                if seq not in undone:
-                    undone.add(self._undoes[seq])
+            undone = undone_by(self._undoes)
             last: dict[tuple[Key, int], Voice] = {}
             for seq in sorted(self._answers):
                 if seq not in undone:

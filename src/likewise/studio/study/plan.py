@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from likewise.studio._standing import undone_by, undos_of
 from likewise.studio.records import QueuedQuestion, StoredEvent
 from likewise.studio.study.options import QuestionKind, StudyError, StudyOptions
 from likewise.studio.study.pool import Asked, draw_pool, marked_pool, right_answer
@@ -375,7 +376,7 @@ class _Said:
 def standing_events(events: Iterable[StoredEvent]) -> list[StoredEvent]:
     """Return the events that no undo took back, in their order."""
     every = list(events)
-    undone = {event.body.get("of") for event in every if event.kind == "undo"}
+    undone = undone_by(undos_of(every))
     return [event for event in every if event.kind != "undo" and event.seq not in undone]
 
 
