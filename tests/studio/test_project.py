@@ -373,3 +373,15 @@ def test_a_server_that_was_killed_holds_nothing(tmp_path):
     assert project.running() is None
     with project.lock("http://127.0.0.1:10"):
         assert project.running() == "http://127.0.0.1:10"
+
+
+def test_groups_keep_their_numbers_and_a_broken_file_of_them_is_no_matter(tmp_path):
+    project = make(tmp_path)
+    assert project.kept_groups() is None
+    labels = np.arange(project.described.n_items, dtype=np.int32)
+    project.keep_groups(labels)
+    assert project.kept_groups().tolist() == labels.tolist()
+    project.keep_groups(labels[:-1])
+    assert project.kept_groups() is None
+    (project.cache / "groups.npy").write_bytes(b"nothing")
+    assert project.kept_groups() is None

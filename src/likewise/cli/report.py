@@ -100,9 +100,10 @@ def _figures(data: ReportData, project: str, html: str | None) -> dict[str, Any]
 
 
 def _lines(data: ReportData, html: str | None) -> list[str]:
+    who = "1 person" if len(data.people) == 1 else f"{len(data.people):,} people"
     lines = [
         f"project     {data.title}: {data.n_items:,} items in {data.n_clusters:,} groups",
-        f"answers     {data.n_answers:,}, of {len(data.people):,} people",
+        f"answers     {data.n_answers:,} of {who}",
     ]
     lines += [f"            {data.advice}"] if data.advice else []
     lines += (

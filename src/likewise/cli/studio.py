@@ -278,6 +278,8 @@ def _made(path: Path, folder: Path, asked: dict[str, Any], said: dict[str, Any])
         _check_clusters(asked, data.described.n_items)
         if known:
             _check_known(known, {item.id for item in data.items}, path, stderr)
+        if asked["study"] and not asked["clusters"] and not asked["discover"]:
+            asked["clusters"] = len({item.truth for item in data.items if item.truth is not None}) or None
         wanted = {name: value for name, value in _wanted(asked).items() if value is not None}
         settings = Settings(
             seed=asked["seed"],

@@ -24,7 +24,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from likewise.studio.records import Described, Item, Settings
 from likewise.supervision.io import put_in_place
 
 _MARKED = 256  # so many items, from the first to the last, are looked at to tell data apart
+_GROUPS = "groups.npy"
 _FEATURES, _ITEMS, _SECRET = "features.npy", "items.sqlite", "secret"
 
 
@@ -218,6 +219,22 @@ class Project:
     def changed_source(self) -> str | None:
         """Say in a sentence how the data differ from what they were; None if they do not."""
         return change(self.source, self._was)
+
+    def keep_groups(self, labels: npt.NDArray[Any]) -> None:
+        """Keep which group each item is in, so that groups keep their numbers; a full disk is no matter."""
+        part = self.cache / f".groups.{secrets.token_hex(4)}.npy"
+        with suppress(OSError):
+            np.save(part, labels, allow_pickle=False)
+            os.replace(part, self.cache / _GROUPS)
+
+    def kept_groups(self) -> npt.NDArray[np.int32] | None:
+        """Return the groups that were kept last; None without any."""
+        try:
+            labels = np.load(self.folder / "cache" / _GROUPS, allow_pickle=False)
+        except (OSError, ValueError):
+            return None
+        fits = labels.shape == (self.described.n_items,) and labels.dtype == np.int32 and labels.min() >= 0
+        return labels if fits else None
 
     def mark(self) -> str:
         """Return what tells these items from those of another project: by what is shown of some of them."""

@@ -3,6 +3,7 @@
 import pytest
 
 from likewise.studio.service import BadRequest, Clash, NotFound
+from likewise.studio.service._log import Known
 from studio.service.desk import new_key
 
 
@@ -232,3 +233,11 @@ def test_an_undo_of_an_undo_is_refused(desk, ann):
     seq = desk.undo(ann)["seq"]
     with pytest.raises((NotFound, Clash)):
         desk.undo(ann, of=seq)
+
+
+def test_what_stands_for_a_group_is_what_answers_join_to_most_others():
+    known = Known()
+    for a, b in (("a", "b"), ("b", "c"), ("d", "e")):
+        known.together(a, b)
+    known.apart("c", "f")
+    assert known.joined() == {"a": 3, "b": 3, "c": 3, "d": 2, "e": 2, "f": 1}

@@ -30,7 +30,7 @@ def load(folder: Path, settings: Settings) -> Brain:
     from likewise.studio.project import Project
 
     project = Project.open(folder)
-    return Brain(project.features(), project.items.ids(), settings)
+    return Brain(project.features(), project.items.ids(), settings, project.kept_groups())
 
 
 def run(connection: Connection, make: Callable[[], Brain]) -> None:

@@ -58,6 +58,8 @@ class Brain:
         The ids of the items, one a row.
     settings : Settings
         What was asked for.
+    before : ndarray of shape (n_samples,), optional
+        The groups of an earlier picture, whose numbers are kept where groups are the same.
 
     Notes
     -----
@@ -80,7 +82,9 @@ class Brain:
     (1, [4, 4], [[0, 7, 0]])
     """
 
-    def __init__(self, X: Any, ids: Sequence[str], settings: Settings) -> None:
+    def __init__(
+        self, X: Any, ids: Sequence[str], settings: Settings, before: npt.NDArray[Any] | None = None
+    ) -> None:
         self.X: npt.NDArray[Any] = checked_rows(X)
         self.ids, self.settings = list(ids), settings
         if len(self.ids) != len(self.X):
@@ -92,6 +96,7 @@ class Brain:
         self._knows_all = len(self.X) <= _LARGE  # whether all rows were looked at once
         self._queued: dict[Key, QueuedQuestion] = {}
         self._labels: Labels | None = None  # of the last picture
+        self._before = before  # of one that was kept from an earlier time
         self._curve, self._kept = Curve(), Kept()
         self._agreed: dict[bool, tuple[Counted, Settled]] = {}
 
@@ -233,7 +238,7 @@ class Brain:
         start = time.perf_counter()
         with quiet():
             labels, doubt = self._fitted()
-        self._labels = labels = renumbered(labels, self._labels)
+        self._labels = labels = renumbered(labels, self._before if self._labels is None else self._labels)
         self._kept.add(self._n_answers, labels)
         return Picture(
             seq=self.seq,

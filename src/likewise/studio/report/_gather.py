@@ -57,7 +57,7 @@ class Derived:
         from likewise.studio.jobs.layout import near_layout
 
         X = project.features()
-        brain = Brain(X, project.items.ids(), project.settings)
+        brain = Brain(X, project.items.ids(), project.settings, project.kept_groups())
         brain.tell(snapshot.events)
         picture = brain.picture()
         if brain.rough:  # it knows a sample of the rows; the next one knows all

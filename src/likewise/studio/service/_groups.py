@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.studio.items import ItemFile
-from likewise.studio.records import Group, NewEvent, Person, Picture, StoredEvent
+from likewise.studio.records import Group, Item, NewEvent, Person, Picture, StoredEvent
 from likewise.studio.service._asking import Asking
 from likewise.studio.service._events import append
 from likewise.studio.service._hub import Hub
@@ -170,10 +170,7 @@ class Groups:
         if before is not None and item.id in before.body["items"]:
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
         group = self._group(number)
-        others = [other for other in group.typical if other != row]
-        if not others:
-            raise BadRequest("The group has no other member to compare it with.")
-        middle = self._items.get(others[0])
+        middle = self._middle(group, but=row)
         said = "belong together" if answer == "SAME" else "do not belong together"
         return self._asking.state_pair(
             person,
@@ -184,12 +181,12 @@ class Groups:
         )
 
     def merge(self, person: Person, *, key: str, a: int, b: int) -> StatedView:
-        """Say that two groups are one: their most typical items belong together."""
+        """Say that two groups are one: an item of each, which stand for their groups, belong together."""
         if a == b:
             raise BadRequest("These are not two groups, but one.", "Choose two different ones.")
         if before := self._before(person, key, source="groups", answer="SAME"):
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
-        one, other = (self._items.get(self._group(number).typical[0]) for number in (a, b))
+        one, other = (self._middle(self._group(number)) for number in (a, b))
         return self._asking.state_pair(
             person,
             key=key,
@@ -197,6 +194,24 @@ class Groups:
             answer="SAME",
             why=f"{one.title} and {other.title} belong together.",
         )
+
+    def _middle(self, group: Group, but: int | None = None) -> Item:
+        """Return the item that stands for a group: the one that answers join to most others of it.
+
+        What is said of it holds for all of these. Where answers join none it is the most typical one.
+        """
+        labels, sizes = self._picture().labels, self._hub.log.joined()
+        found = [
+            (size, row)
+            for (_, size), row in zip(sizes.items(), self._items.rows_of(list(sizes)), strict=True)
+            if size > 1 and labels[row] == group.number and row != but
+        ]
+        if found:
+            return self._items.get(max(found, key=lambda one: (one[0], -one[1]))[1])
+        others = [row for row in group.typical if row != but]
+        if not others:
+            raise BadRequest("The group has no other member to compare it with.")
+        return self._items.get(others[0])
 
     def _before(self, person: Person, key: str, **said: str) -> StoredEvent | None:
         """Return what this person said with this key. Groups may have changed since, and it counts once."""

@@ -53,6 +53,8 @@ class Hub:
         Tells how many questions to have ready.
     clock : callable
         Tells the time.
+    keep : callable
+        Is given each picture.
     asks : bool
         False if questions are not chosen by a strategy, as in a study.
     """
@@ -64,6 +66,7 @@ class Hub:
         wanted: Callable[[], int],
         clock: Callable[[], float],
         asks: bool = True,
+        keep: Callable[[Picture], None] = lambda picture: None,
     ) -> None:
         self.store = store
         self.log = Log()
@@ -78,6 +81,7 @@ class Hub:
         self._wanted = wanted
         self._clock = clock
         self._asks = asks
+        self._keep = keep
         self._watchers: set[Watcher] = set()
         self._watching = threading.Lock()  # never held while the database is read, as the next one is
         self._lock = threading.RLock()
@@ -158,6 +162,7 @@ class Hub:
         elif isinstance(message, Picture):
             self.picture = message
             self.trouble = None
+            self._keep(message)
             self.emit("picture", {"seq": message.seq})
         elif isinstance(message, Progress):
             self.progress = message

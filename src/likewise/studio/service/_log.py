@@ -138,6 +138,11 @@ class Log:
         """Return the names that groups were given, as (item id, name), the latest last."""
         return [(str(event.body["item"]), str(event.body["name"])) for event in self.standing("name")]
 
+    def joined(self) -> dict[str, int]:
+        """Return the items that answers name, each with how many they join it to, itself among them."""
+        with self._lock:
+            return self._known.joined()
+
     def implies(self, question: QueuedQuestion) -> bool:
         """Tell whether the answer to a question follows from answers that count."""
         with self._lock:
@@ -211,6 +216,12 @@ class Known:
             a, b, odd = (items[at] for at in TOGETHER[word])
             self.together(a, b)
             self.apart(a, odd)
+
+    def joined(self) -> dict[str, int]:
+        """Return the items that were named, each with how many belong together with it."""
+        root = {item: self._find(item) for item in {*self._parent, *self._parent.values(), *self._apart}}
+        sizes = Counter(root.values())
+        return {item: sizes[at] for item, at in root.items()}
 
     def implies(self, items: Sequence[str]) -> bool:
         """Tell whether it is known of each two of the items whether they belong together."""

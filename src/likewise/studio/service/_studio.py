@@ -83,7 +83,14 @@ class Studio:
         self._own_store = store is None
         self.store = store if store is not None else open_store(project.database_url, backups=project.backups)
         settings, items = project.settings, project.items
-        self.hub = Hub(self.store, teller or self._worker, self._wanted, clock, asks=settings.study is None)
+        self.hub = Hub(
+            self.store,
+            teller or self._worker,
+            self._wanted,
+            clock,
+            asks=settings.study is None,
+            keep=lambda picture: project.keep_groups(picture.labels),
+        )
         self.people = People(self.hub, clock)
         self.study = None if settings.study is None else self._desk()
         self.asking = Asking(self.hub, items, settings, self.study, clock, lease_seconds)

@@ -30,7 +30,7 @@ ALLOWED: dict[QuestionKind, tuple[str, ...]] = {
 }
 TEXTS: dict[QuestionKind, str] = {
     "pair": "Do these two belong to the same class?",
-    "triplet": "Which two belong to the same class, and the third to another? Neither, if no such two.",
+    "triplet": "Which two belong to the same class, and the third to another? “No two”, if there are none.",
 }
 _WORDS: dict[QuestionKind, str] = {"pair": "pairs", "triplet": "triplets"}
 
