@@ -68,11 +68,12 @@ lint: $(VENV)/.dev  ## form and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory types; \
-		else echo "the types of the pages are not checked: there is no Node here"; fi
+	@if command -v npm >/dev/null && $(MAKE) --no-print-directory tools/node_modules/.made; \
+		then $(MAKE) --no-print-directory types; \
+		else echo "the types of the pages are not checked: Node or its package typescript cannot be had here"; fi
 
 tools/node_modules/.made: tools/package.json
-	npm install --prefix tools --silent --no-audit --no-fund --no-package-lock
+	npm install --prefix tools --silent --no-audit --no-fund --no-package-lock --fetch-timeout=30000 --fetch-retries=1
 	@touch $@
 
 types: tools/node_modules/.made  ## types of the studio's pages, where Node is
