@@ -315,3 +315,17 @@ def test_a_database_is_for_one_project_and_takes_a_lost_one_back(run, data, serv
     assert not (data / "t.likewise").exists()
     said = studio(run, "pics", "-k", "2", "--db", url, "--project", "again.likewise").stderr
     assert "has answers about these items already; they count" in said
+
+
+def test_a_study_knows_its_classes_and_tells_none_by_the_order_of_rows(tmp_path):
+    from likewise.cli._studio_data import SourceData
+    from likewise.cli.studio import _shuffled
+    from likewise.studio.records import Described, Item
+
+    X = np.arange(40.0)[:, None]
+    items = [Item(k, f"i{k}", "row", f"item {k}", truth="ab"[k // 20]) for k in range(40)]
+    mixed = _shuffled(SourceData(X, items, Described("row", 40, has_truth=True)), 0)
+    assert [item.row for item in mixed.items] == list(range(40))
+    assert [f"i{int(x)}" for x in mixed.X[:, 0]] == [item.id for item in mixed.items]
+    assert sorted(item.id for item in mixed.items) == sorted(item.id for item in items)
+    assert "".join(item.truth for item in mixed.items[:20]) not in ("a" * 20, "b" * 20)

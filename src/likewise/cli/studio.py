@@ -21,7 +21,7 @@ _SAMPLE_CLUSTERS = 10
 # What may be changed when a project is opened again: all else is derived from the answers anyway.
 _CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy", "title")
 # How the data are read: said again it must be the same.
-_OF_STUDIES = ("pairs", "triplets", "practice", "pool")
+_OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "pool")
 _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "seed", "study", *_OF_STUDIES)
 
 
@@ -68,6 +68,8 @@ _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "s
 @click.option("--pairs", type=click.IntRange(min=1), help="Pairs a participant answers.  [default: 60]")
 @click.option("--triplets", type=click.IntRange(min=1), help="Triplets a participant answers.  [default: 40]")
 @click.option("--practice", type=click.IntRange(min=0), help="Questions of each kind to practise on.")
+@click.option("--difficult", type=click.FloatRange(0, 1), help="The share of difficult ones.  [default: 0.5]")
+@click.option("--blocks", type=click.IntRange(min=1), help="Tasks that each kind is cut into.  [default: 1]")
 @click.option(
     "--pool", type=click.Path(), help="A CSV of questions marked easy or difficult: a,b,c,difficulty."
 )
@@ -278,8 +280,10 @@ def _made(path: Path, folder: Path, asked: dict[str, Any], said: dict[str, Any])
         _check_clusters(asked, data.described.n_items)
         if known:
             _check_known(known, {item.id for item in data.items}, path, stderr)
-        if asked["study"] and not asked["clusters"] and not asked["discover"]:
-            asked["clusters"] = len({item.truth for item in data.items if item.truth is not None}) or None
+        if asked["study"]:
+            data = _shuffled(data, asked["seed"])
+            if not asked["clusters"] and not asked["discover"]:
+                asked["clusters"] = len({item.truth for item in data.items} - {None}) or None
         wanted = {name: value for name, value in _wanted(asked).items() if value is not None}
         settings = Settings(
             seed=asked["seed"],
@@ -338,6 +342,16 @@ def _without_password(url: str | None) -> str | None:
     return plain.render_as_string(hide_password=False)
 
 
+def _shuffled(data: Any, seed: int) -> Any:
+    """Put the items in a random order: where they are sorted by class, pages could tell it by their rows."""
+    import numpy as np
+
+    items = list(data.items)
+    order = np.random.default_rng(seed).permutation(len(items)).tolist()
+    mixed = [dataclasses.replace(items[at], row=row) for row, at in enumerate(order)]
+    return dataclasses.replace(data, X=data.X[order], items=mixed)
+
+
 def _study(asked: dict[str, Any], data: Any) -> dict[str, Any]:
     """Return the options of a study, after a look at whether it can be held."""
     from likewise.studio.study import Study, StudyOptions
@@ -348,10 +362,11 @@ def _study(asked: dict[str, Any], data: Any) -> dict[str, Any]:
             "a study needs the true classes: name their column with --truth, or sort the files into a folder "
             "for each class."
         )
+    names = {"pairs": "n_pairs", "triplets": "n_triplets"}
     given = {
-        name: asked[option]
-        for name, option in (("n_pairs", "pairs"), ("n_triplets", "triplets"), ("practice", "practice"))
-        if asked[option] is not None
+        names.get(option, option): asked[option]
+        for option in _OF_STUDIES
+        if asked[option] is not None and option != "pool"
     }
     if asked["pool"] is not None:
         given["pool"] = read_pool(asked["pool"])
