@@ -101,6 +101,28 @@ class _Table:
         """Return the true class of each row, if a column holds it."""
         return None if self.truth is None else texts_of(self.raw, self.truth)
 
+    def _advice(self, beside: Sequence[str]) -> Iterator[str]:
+        """Say what people often find out too late."""
+        if beside:
+            yield (
+                f"shown beside each item: {', '.join(beside[:5])}{', …' * (len(beside) > 5)}. Leave out what "
+                "should not be seen with --drop."
+            )
+        columns = zip(self.raw.names, self.raw.columns, strict=True)
+        if self.id is None and (
+            name := next((name for name, column in columns if self._could_be_ids(name, column)), None)
+        ):
+            yield f"items are called 0, 1, 2 and so on in files; --id {name} would call them by that column."
+
+    def _could_be_ids(self, name: str, column: Any) -> bool:
+        if name in (self.truth, *self.shown, *self.drop):
+            return False
+        first = [_cell(cell) for cell in column[:20]]
+        if all(cell.replace(".", "", 1).lstrip("-").isdigit() for cell in first):
+            return False  # measurements differ too
+        cells = [_cell(cell) for cell in column]
+        return all(0 < len(cell) <= 40 for cell in cells) and len(set(cells)) == len(cells)
+
     def data(
         self,
         made: Features,
@@ -122,7 +144,7 @@ class _Table:
                 yield Item(row, ids[at], kind, title or ids[at], text, cells, media, known)
 
         has_truth = truths is not None and any(known is not None for known in truths)
-        told = (*notes, *made.notes)
+        told = (*notes, *made.notes, *self._advice(names if self.shown else ()))
         described = Described(kind, len(kept), names, has_truth, made.said, told)
         return SourceData(made.X, Anew(items), described)
 

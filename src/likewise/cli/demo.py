@@ -201,6 +201,6 @@ def _tell(rounds: list[Round], folder: Path, drawn: bool, notes: list[str]) -> N
         stdout.print(f"note: {note}", style="yellow")
     names = ["data.csv", "hints.csv", "labels.csv", *(["clusters.png"] if drawn else [])]
     stdout.print(f"wrote {', '.join(names)} to {folder} (another demo overwrites them)\n")
-    stdout.print(f"to be asked for hints in a browser: make studio, or {own_name()} studio --sample\n")
+    stdout.print("to be asked for hints in a browser, type: make studio\n")
     stdout.print("next, cluster the same file yourself, then change hints.csv and try again:")
     stdout.print(f"  {next_command(folder, drawn)}", style="bold")

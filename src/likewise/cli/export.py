@@ -62,8 +62,8 @@ def command(
     """Write labels, hints or answers of a studio project.
 
     PROJECT is the folder of a project, such as birds.likewise, or the data that it belongs to. A studio may
-    be running on it; what is written is all of one moment. The files of hints are read by likewise cluster
-    and by read_hints, and all of them by likewise import-answers.
+    be running on it; what is written is all of one moment. Files of hints are read by likewise cluster and
+    by read_hints, those of answers by likewise import-answers.
 
     In CSV files an apostrophe is put before text that a spreadsheet would take for a formula.
 

@@ -94,6 +94,7 @@ def _figures(data: ReportData, project: str, html: str | None) -> dict[str, Any]
         "contradictions": data.n_conflicts,
         "curve": [list(point) for point in data.curve],
         "advice": data.advice,
+        "study": data.study_figures,
         "notes": list(data.notes),
         "wrote": [html] if html is not None else [],
     }

@@ -38,7 +38,10 @@ _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "s
     "--features", type=click.Path(), metavar="FILE", help="A .npy file of numbers, one row for each item."
 )
 @click.option(
-    "--drop", callback=names_option, metavar="A,B,C", help="Columns that are neither shown nor used."
+    "--drop",
+    callback=names_option,
+    metavar="A,B,C",
+    help="Columns that are neither shown nor used; all others are shown.",
 )
 @click.option(
     "--encoding", callback=_encoding, default="utf-8", show_default=True, help="Encoding of a CSV file."
@@ -67,14 +70,18 @@ _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "s
 )
 @click.option("--pairs", type=click.IntRange(min=1), help="Pairs a participant answers.  [default: 60]")
 @click.option("--triplets", type=click.IntRange(min=1), help="Triplets a participant answers.  [default: 40]")
-@click.option("--practice", type=click.IntRange(min=0), help="Questions of each kind to practise on.")
+@click.option(
+    "--practice", type=click.IntRange(min=0), help="Questions of each kind to practise on.  [default: 4]"
+)
 @click.option("--difficult", type=click.FloatRange(0, 1), help="The share of difficult ones.  [default: 0.5]")
 @click.option("--blocks", type=click.IntRange(min=1), help="Tasks that each kind is cut into.  [default: 1]")
 @click.option(
     "--pool", type=click.Path(), help="A CSV of questions marked easy or difficult: a,b,c,difficulty."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("-p", "--port", type=click.IntRange(0, 65_535), default=0, help="The port; 0 is any free one.")
+@click.option(
+    "-p", "--port", type=click.IntRange(0, 65_535), default=0, help="The port.  [default: any that is free]"
+)
 @click.option("--base-path", default="", metavar="/PATH", help="The path below which a proxy shows it.")
 @click.option("--public-url", metavar="URL", help="The address by which browsers come, if it is another.")
 @click.option("--open/--no-open", "open_browser", default=True, help="Open a browser.  [default: open]")
@@ -193,11 +200,26 @@ def _project(ctx: click.Context, asked: dict[str, Any]) -> Project:
     if fixed:
         raise click.UsageError(
             f"{folder} is there already, and {', '.join(fixed)} cannot be changed any more. Leave that out "
-            "to open it again, or give --project another folder to begin anew."
+            f"to open it again, or give --project another folder to begin anew. {_unused(project)}"
         )
     _check_clusters(asked, project.described.n_items)
     settings = dataclasses.replace(project.settings, **changes)
     return project if settings == project.settings else project.with_settings(settings)
+
+
+def _unused(project: Project) -> str:
+    """Say so if nothing would be lost with a project."""
+    from likewise.studio.store import StoreError, open_store
+
+    try:
+        store = open_store(project.database_url)
+        try:
+            used = store.read(lambda tx: tx.last_seq())
+        finally:
+            store.close()
+    except StoreError:
+        return ""
+    return "" if used else "It has no answers yet, so that you may as well remove it."
 
 
 def _said(ctx: click.Context, asked: dict[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def table_features(
     if wordy:
         notes.append(
             f"left out, for their words hardly ever come again: {some(wordy)}. If one is text to learn from, "
-            "name it as text."
+            "name it as text: --text COLUMN."
         )
     if not blocks:
         why = " ".join(notes)

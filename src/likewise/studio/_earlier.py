@@ -196,6 +196,12 @@ class _Reader:
     def labels(self, rows: Iterable[Row], columns: set[str]) -> Earlier:
         """Read a table of groups: one item of a group goes with each other one, and not with other groups."""
         self._check_columns(columns, _LABELS)
+        if "doubt" in columns:
+            raise FileFormatError(
+                f"{self.problems.path}: these are groups that the studio made; taken as answers, its guesses "
+                "would become facts. Import the answers (likewise export --what answers), or remove the "
+                "column 'doubt' if somebody has looked through them all. Nothing was imported."
+            )
         group_of: dict[str, tuple[str, int]] = {}
         name_of: dict[str, tuple[str, int]] = {}
         for line, cells in rows:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from likewise.studio.study.report import Section
@@ -141,6 +142,8 @@ class ReportData:
         What else a reader should know.
     study : tuple of Section
         The sections of a study, if it is one.
+    study_figures : mapping or None
+        Its figures, as plain values.
     """
 
     title: str
@@ -172,3 +175,4 @@ class ReportData:
     n_conflicts: int = 0
     notes: tuple[str, ...] = ()
     study: tuple[Section, ...] = ()
+    study_figures: Mapping[str, Any] | None = None

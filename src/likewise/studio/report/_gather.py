@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -100,6 +100,7 @@ def gather(
     groups = _groups(project, picture, group_names(picture, ids, snapshot.names()))
     seconds = [event.seconds for event in snapshot.answers if event.seconds is not None]
     answers = [event for event in snapshot.events if event.kind == "answer"]
+    study = _study(project, snapshot, curves=curves)
     return ReportData(
         title=project.settings.title,
         kind=project.described.kind,
@@ -129,7 +130,8 @@ def gather(
         conflicts=_conflicts(project, snapshot, picture, ids),
         n_conflicts=len(picture.conflicts),
         notes=tuple(filter(None, [*project.described.notes, project.changed_source()])),
-        study=_study(project, snapshot, curves=curves),
+        study=study[0],
+        study_figures=study[1],
     )
 
 
@@ -269,9 +271,11 @@ def _hints(hints: Supervision, ids: Sequence[str]) -> HintsShown:
     )
 
 
-def _study(project: Project, snapshot: Snapshot, *, curves: bool) -> tuple[Section, ...]:
+def _study(
+    project: Project, snapshot: Snapshot, *, curves: bool
+) -> tuple[tuple[Section, ...], dict[str, Any] | None]:
     if project.settings.study is None:
-        return ()
+        return (), None
     from likewise.studio.study import Study, StudyOptions
     from likewise.studio.study.report import study_report, study_sections
 
@@ -279,4 +283,5 @@ def _study(project: Project, snapshot: Snapshot, *, curves: bool) -> tuple[Secti
     options = StudyOptions.from_json(project.settings.study)
     study = Study(project.features(), items.ids(), items.truths(), options)
     owners = [person.id for person in snapshot.people.values() if person.role == "owner"]
-    return tuple(study_sections(study_report(study, snapshot.events, leave_out=owners, curves=curves)))
+    report = study_report(study, snapshot.events, leave_out=owners, curves=curves)
+    return tuple(study_sections(report)), report.to_json()

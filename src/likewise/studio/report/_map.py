@@ -32,7 +32,7 @@ def map_picture(xy: npt.NDArray[np.float32], labels: npt.NDArray[np.int32], colo
     radius = 5 if n <= 300 else 4 if n <= 2_000 else 2 if n <= 20_000 else 1 if n <= 100_000 else 0
     place = np.clip(np.nan_to_num(np.asarray(xy, dtype=np.float64), nan=0.5), 0.0, 1.0)
     column = np.rint(_RIM + place[:, 0] * (_WIDTH - 1 - 2 * _RIM)).astype(np.intp)
-    line = np.rint(_RIM + (1 - place[:, 1]) * (_HEIGHT - 1 - 2 * _RIM)).astype(np.intp)
+    line = np.rint(_RIM + place[:, 1] * (_HEIGHT - 1 - 2 * _RIM)).astype(np.intp)
     palette = np.zeros((max([*colors, int(labels.max(initial=0))]) + 1, 3), dtype=np.uint8)
     for number, color in colors.items():
         palette[number] = [int(color[at : at + 2], 16) for at in (1, 3, 5)]

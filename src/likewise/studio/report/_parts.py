@@ -48,7 +48,8 @@ def groups(data: ReportData) -> str:
     """Show each group with its most typical and most doubtful members."""
     if not data.groups:
         return paragraphs("There are no groups yet.")
-    rows = [(group.title, f"{group.size:,}", f"{group.size / data.n_items:.1%}") for group in data.groups]
+    ordered = sorted(data.groups, key=lambda group: -group.size)
+    rows = [(group.title, f"{group.size:,}", f"{group.size / data.n_items:.1%}") for group in ordered]
     parts = [table("Groups by size", ("Group", "Items", "Share"), rows, numbers=(1, 2))]
     parts += [_group(group) for group in data.groups if group.typical or group.doubtful]
     listed = sum(not (group.typical or group.doubtful) and group.size > 0 for group in data.groups)
@@ -206,7 +207,9 @@ def conflicts(data: ReportData) -> str:
 
 def _conflict(number: int, one: ConflictShown) -> str:
     chain = " = ".join(said(cut(id, 60)) for id in one.chain)
-    how = f"Joined through: {chain}" if len(one.chain) > 2 else "People disagree about these two."
+    alone = len({answer.person for answer in one.answers}) == 1
+    split = "Both were said by the same person." if alone else "People disagree about these two."
+    how = f"Joined through: {chain}" if len(one.chain) > 2 else split
     answers = "".join(
         f'<li>{said(answer.person)}: {said(answer.text)} <span class="soft">{text(answer.time)}</span></li>'
         for answer in one.answers
@@ -285,11 +288,13 @@ def code(data: ReportData) -> str:
         'hints = read_hints(f"{folder}/hints.jsonl", ids)  # what people said',
         f"X = np.load({data.folder + '/features.npy'!r})  # the features, one row an item",
     ]
-    if data.n_clusters > 1 and data.hints.n and not data.n_conflicts:
+    if data.n_clusters > 1 and data.hints.n:
+        links = "hints.to_links()" + (".without_conflicts()" if data.n_conflicts else "")
         lines += [
             "",
-            f"model = PropagationClustering(n_clusters={data.n_clusters})",
-            "model.fit(X, supervision=hints.to_links())",
+            "# A model of the same kind, for rows to come; it may put some items elsewhere than `groups`.",
+            f"model = PropagationClustering(n_clusters={data.n_clusters}, random_state=0)",
+            f"model.fit(X, supervision={links})",
         ]
     else:
         lines.remove("from likewise import PropagationClustering")

@@ -9,9 +9,9 @@
 
 /** @type {readonly Action[]} */
 export const ACTIONS = [
-  { name: "pair.same", label: "Same", group: "pair", keys: ["s", "ArrowRight", "1"] },
-  { name: "pair.different", label: "Different", group: "pair", keys: ["d", "ArrowLeft", "2"] },
-  { name: "pair.unsure", label: "Unsure", group: "pair", keys: ["u", "3"] },
+  { name: "pair.same", label: "Same", group: "pair", keys: ["s", "ArrowRight", "3"] },
+  { name: "pair.different", label: "Different", group: "pair", keys: ["d", "ArrowLeft", "1"] },
+  { name: "pair.unsure", label: "Unsure", group: "pair", keys: ["u", "2"] },
   { name: "triplet.ab", label: "A and B", group: "triplet", keys: ["1"] },
   { name: "triplet.ac", label: "A and C", group: "triplet", keys: ["2"] },
   { name: "triplet.bc", label: "B and C", group: "triplet", keys: ["3"] },

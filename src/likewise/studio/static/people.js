@@ -171,6 +171,7 @@ function showLink(ctx, name, link) {
   } } }, "Copy");
   openDialog(`A link for ${name}`, [
     h("p", null, "Send it to this person only: whoever opens it first is logged in as them. It works once, and is not shown again."),
+    ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname) && h("p", null, "It works on this machine only. To let in somebody elsewhere, start the studio with --host, or behind a proxy with --public-url."),
     h("div", { class: "row link-row" }, field, copy),
   ]);
   field.select();
