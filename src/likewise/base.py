@@ -15,6 +15,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from likewise._compat import HAS_CALLBACKS, CallbackSupportMixin
+from likewise._rows import MappedRows, Rows, as_rows
 from likewise.exceptions import (
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
@@ -143,18 +144,56 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Check the rows: dense, finite, two axes; float32 stays float32 and all else becomes float64."""
+        if isinstance(X, Rows):
+            raise TypeError(
+                f"{type(self).__name__} works on rows in memory, and {type(X).__name__} reads them in "
+                "blocks. Pass an array, or use a method of the k-means family."
+            )
         checked: np.ndarray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse=False
         )
-        # Every method squares differences of the rows that it is fitted to and adds them up.
-        most = float(np.sqrt(np.finfo(checked.dtype).max / (4.0 * checked.size)))
-        largest = max(float(checked.max()), -float(checked.min()))
-        if reset and largest > most:
+        if reset:
+            self._check_largest(max(float(checked.max()), -float(checked.min())), checked.dtype, checked.size)
+        return checked
+
+    def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
+        """Refuse values too large for what every method does: square differences and add them up."""
+        if largest > float(np.sqrt(np.finfo(dtype).max / (4.0 * size))):
             raise ValueError(
                 f"{type(self).__name__}: X has a value of size {largest:.3g}, too large to square in "
-                f"{checked.dtype}. Divide X by a constant, or pass float64."
+                f"{dtype}. Divide X by a constant, or pass float64."
             )
-        return checked
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Rows:
+        """Check rows that may be read in blocks: an array as :meth:`_check_X` does, files block by block."""
+        if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size:
+            X = MappedRows(X)
+        if not isinstance(X, Rows):
+            return as_rows(self._check_X(X, reset=reset))
+        name = type(self).__name__
+        if not len(X) or not X.shape[1]:
+            raise ValueError(f"{name}: X has {len(X)} rows and {X.shape[1]} columns; at least one is needed.")
+        validate_data(self, X, reset=reset, skip_check_array=True)  # the number of columns
+
+        def look(block: np.ndarray, rows: slice) -> tuple[int, int, float]:
+            largest = max(float(block.max(initial=0.0)), -float(block.min(initial=0.0)))
+            if np.isfinite(largest):  # a maximum with NaN in it is NaN
+                return -1, -1, largest
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            return int(row), int(column), float(block[row, column])
+
+        most = 0.0
+        for number, (row, column, largest) in enumerate(X.map(look)):
+            if row >= 0:
+                raise ValueError(
+                    f"{name}: block {number} of X has {largest} in its row {row}, column {column}, which is "
+                    f"row {X.blocks[number].start + row} of all. Input X must not contain NaN or infinity: "
+                    "drop such rows, or fill them in."
+                )
+            most = max(most, largest)
+        if reset:
+            self._check_largest(most, X.dtype, X.shape[0] * X.shape[1])
+        return X
 
     def _check_weight(self, sample_weight: Any, n_samples: int) -> np.ndarray:
         """Check the weights of the rows: one each, finite, none negative, not all 0. None means 1."""
@@ -227,10 +266,15 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
 
     n_clusters: int
 
-    def _check_fit(self, X: Any, y: Any, supervision: Any) -> tuple[Any, Supervision]:
-        """Check everything that `fit` was given, in the order in which people can mend it."""
+    def _check_fit(
+        self, X: Any, y: Any, supervision: Any, *, in_blocks: bool = False
+    ) -> tuple[Any, Supervision]:
+        """Check everything that `fit` was given, in the order in which people can mend it.
+
+        X comes back as an array, or with `in_blocks` as :class:`Rows`.
+        """
         self._check_parameters()
-        X = self._check_X(X, reset=True)
+        X = self._check_rows(X, reset=True) if in_blocks else self._check_X(X, reset=True)
         hints = self._check_supervision(supervision, X.shape[0], y)
         self._check_n_clusters(self.n_clusters, X.shape[0], hints)
         return X, hints

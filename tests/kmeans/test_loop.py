@@ -19,6 +19,7 @@ from likewise.kmeans._links import LinkedRows, Penalty
 from likewise.kmeans._loop import Learning, Steps
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._reach import Reach
+from likewise.kmeans._stats import ClusterStats
 from likewise.supervision import sample_links
 from reference.kmeans import scatter
 
@@ -57,10 +58,10 @@ def test_no_sweep_and_no_move_of_the_centres_raises_the_objective(seed, constant
     metric = Metric(A, np.log(A).sum(axis=1))
     centers, previous, values = rng.normal(size=(3, 3)), None, []
     for _ in range(8):
-        labels, stats, objective, _ = steps.assign(centers, metric, previous)
-        values.append(objective)
-        centers, _ = steps.update(labels, stats, centers, metric, learn=False)
-        previous = labels
+        found = steps.assign(centers, metric, previous)
+        values.append(found.objective)
+        centers, _ = steps.update(found.told, found.stats, centers, metric, learn=False)
+        previous = found.told
     assert (np.diff(values) <= 1e-8 * np.abs(values[:-1])).all(), values
 
 
@@ -84,9 +85,8 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
     metric = Metric.euclidean(3)
     labels = rng.integers(0, 3, 240).astype(np.int32)
     labels[:10] = [0, 1, 1, 1, 2, 0, 1, 1, 0, 2]  # breaks two must-links and a cannot-link
-    stats = steps.assign(X[:3], metric, None)[1]
-    stats = type(stats).of(X, labels, np.ones(240), 3, moments=steps.learning.moments)
-    centers, learned = steps.update(labels, stats, X[:3], metric, learn=True)
+    stats = ClusterStats.of(X, labels, np.ones(240), 3, moments=steps.learning.moments)
+    centers, learned = steps.update(labels[linked.rows], stats, X[:3], metric, learn=True)
     np.testing.assert_allclose(centers, [X[labels == h].mean(axis=0) for h in range(3)])
 
     far = Reach(X, np.empty((0, 3)), np.empty((0, 3)), np.random.RandomState(0)).farthest(metric)[1]

@@ -10,11 +10,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
+from likewise._rows import Rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
 from likewise.evaluation import link_satisfaction
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
 from likewise.kmeans._metric import Metric
+from likewise.kmeans._stats import mean_row, weights_within
 from likewise.seeding import extend_seeds, fewest_broken, seeds_from_closure
 from likewise.supervision import Closure, Supervision
 
@@ -63,18 +65,18 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return hints.closure()
 
     def _hinted_rows(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> HintedRows | None:
         """Return the rows that hints hold in place, or None."""
         return None
 
     def _parts(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> tuple[HintedRows | None, Learning | None]:
         """Return the rows that hints hold in place, and how a metric is learned, either or both None."""
         return self._hinted_rows(X, weight, hints, closure, rng), None
 
-    def _suggested_metric(self, X: np.ndarray, weight: np.ndarray, closure: Closure) -> Metric | None:
+    def _suggested_metric(self, X: Rows, weight: np.ndarray, closure: Closure) -> Metric | None:
         """Return the metric that the must-links suggest, where one is learned."""
         return None
 
@@ -87,7 +89,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return 1
 
     def _seeds(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> np.ndarray:
         """Return the starting centres that the hints suggest."""
         return seeds_from_closure(X, closure, self.n_clusters, weight, rng)
@@ -100,8 +102,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows. float32 is kept as float32.
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
+            The rows. float32 is kept as float32. A memory map and the readers of
+            :mod:`likewise.datasets` are read in blocks and never held whole.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
@@ -113,25 +116,18 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         -------
         self : object
         """
-        X, hints = self._check_fit(X, y, supervision)
-        weight = self._check_weight(sample_weight, len(X))
+        rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
+        weight = self._row_weights(sample_weight, len(rows))
         rng = check_random_state(self.random_state)
         closure = self._closure(hints)
 
-        middle = np.average(X, axis=0, weights=weight).astype(X.dtype)
-        X = X - middle  # distances lose fewer digits around the origin
-        hinted, learning = self._parts(X, weight, hints, closure, rng)
-        work = X.size * self.n_clusters
-        steps = Steps(
-            X,
-            weight,
-            self.n_clusters,
-            hinted=hinted,
-            learning=learning,
-            threads=n_threads(work, self.n_jobs),
-        )
+        rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+        middle = mean_row(rows, weight)
+        rows = rows.through(lambda block: block - middle)  # distances lose fewer digits around the origin
+        hinted, learning = self._parts(rows, weight, hints, closure, rng)
+        steps = Steps(rows, weight, self.n_clusters, hinted=hinted, learning=learning)
         shift_tol = self.tol * steps.variance
-        starts = self._starts(X, weight, hints, closure, middle, rng)
+        starts = self._starts(rows, weight, hints, closure, middle, rng)
         try_first = hinted is not None and "links" in hints.kinds and len(starts) > 2
         progress = Progress(self, X, len(starts) + 2 * try_first)
 
@@ -153,12 +149,19 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             tried = [run(start, min(_TRIAL, self.max_iter)) for start in starts]
             starts = _promising(tried, hinted, hints)
         fits = [run(start, self.max_iter) for start in starts]
-        self._keep(_choose(fits, hinted, hints), middle, hints)
+        best = _choose(fits, hinted, hints)
+        self._keep(best, steps.labels_of(best), middle, hints)
         progress.finish()
         return self
 
+    def _row_weights(self, sample_weight: Any, n_samples: int) -> np.ndarray:
+        """Return the weight of each row; where all are 1, in no memory."""
+        if sample_weight is None:
+            return np.broadcast_to(np.float64(1.0), n_samples)
+        return self._check_weight(sample_weight, n_samples)
+
     def _starts(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, middle: Any, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, middle: Any, rng: Any
     ) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
 
@@ -175,7 +178,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         starts = []
         for number in range(self._n_starts(hints)):
             metric = plain if suggested is None or number % 3 else suggested
-            space = X if metric is plain else metric.embed(X)
+            space = X if metric is plain else X.through(metric.embed)
             if number < hinted:
                 seeds = self._seeds(space, weight, hints, closure, rng)
             else:
@@ -183,42 +186,61 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
         return starts
 
-    def _keep(self, fit: Fit, middle: np.ndarray, hints: Supervision) -> None:
-        self.labels_ = fit.labels
+    def _keep(self, fit: Fit, labels: np.ndarray, middle: np.ndarray, hints: Supervision) -> None:
+        self.labels_ = labels
         self.cluster_centers_ = (fit.centers + middle).astype(middle.dtype)
         self.n_iter_ = fit.n_iter
         self.objective_ = fit.objective
         self._metric = fit.metric
         self._n_features_out = self.n_clusters
         if "links" in self._honours:
-            self.violations_ = link_satisfaction(fit.labels, hints)
+            self.violations_ = link_satisfaction(labels, hints)
         why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
-        if not self._warn_few_clusters(fit.labels, self.n_clusters, why) and not fit.converged:
+        if not self._warn_few_clusters(labels, self.n_clusters, why) and not fit.converged:
             self._warn_not_converged(fit.n_iter)
 
     # ------------------------------------------------------------------ using
 
-    def _new_rows(self, X: Any) -> tuple[np.ndarray, Metric, np.ndarray]:
+    def _new_rows(self, X: Any) -> tuple[Rows, Metric, np.ndarray]:
         check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        return X, self._metric, np.asarray(self.cluster_centers_, dtype=np.float64)
+        rows = self._check_rows(X, reset=False)
+        rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+        return rows, self._metric, np.asarray(self.cluster_centers_, dtype=np.float64)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of each new row: the nearest one, since nothing was said of it."""
-        X, metric, centers = self._new_rows(X)
-        labels: np.ndarray = metric.costs(X, centers).argmin(axis=1).astype(np.int32)
+        """Return the cluster of each new row: the nearest one, since nothing was said of it.
+
+        Takes what `fit` takes.
+        """
+        rows, metric, centers = self._new_rows(X)
+        labels = np.empty(len(rows), dtype=np.int32)
+
+        def label(block: np.ndarray, part: slice) -> None:
+            labels[part] = metric.costs(block, centers).argmin(axis=1)
+
+        list(rows.map(label))
         return labels
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the distance of each row to each centre, shape (n_samples, n_clusters)."""
-        X, metric, centers = self._new_rows(X)
-        return np.sqrt(metric.distances(X, centers)).astype(X.dtype)
+        rows, metric, centers = self._new_rows(X)
+        out = np.empty((len(rows), len(centers)), dtype=rows.dtype)
+
+        def measure(block: np.ndarray, part: slice) -> None:
+            out[part] = np.sqrt(metric.distances(block, centers))
+
+        list(rows.map(measure))
+        return out
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the cost of the rows in their nearest clusters, links left out. Higher is better."""
-        X, metric, centers = self._new_rows(X)
-        weight = self._check_weight(sample_weight, len(X))
-        return -float(weight @ metric.costs(X, centers).min(axis=1))
+        rows, metric, centers = self._new_rows(X)
+        weight = self._row_weights(sample_weight, len(rows))
+
+        def cost(block: np.ndarray, part: slice) -> float:
+            return float(weights_within(weight, part) @ metric.costs(block, centers).min(axis=1))
+
+        return -sum(rows.map(cost))
 
 
 def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> Fit:
@@ -232,16 +254,22 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
     from k-means; then the lowest objective wins.
     """
     if hinted is None or "links" not in hints.kinds:
-        return min(fits, key=lambda fit: fit.objective)
-    equal = [fits[at] for at in fewest_broken([_in_nearest(fit, hinted) for fit in fits], hints)]
-    return min(equal, key=lambda fit: (fit.start.learn, fit.objective))
+        return _lowest(fits)
+    linked = hints[hinted.rows]
+    nearest = [fit.assigned.nearest for fit in fits]
+    equal = [fits[at] for at in fewest_broken(nearest, linked)]
+    plain = [fit for fit in equal if not fit.start.learn]
+    return _lowest(plain or equal)
 
 
-def _in_nearest(fit: Fit, hinted: HintedRows) -> np.ndarray:
-    """Return the labels with the hinted rows in their nearest clusters."""
-    labels = fit.labels.copy()
-    labels[hinted.rows] = fit.nearest
-    return labels
+def _lowest(fits: list[Fit]) -> Fit:
+    """Return the first fit whose objective is the lowest but for rounding.
+
+    Starts often end in the same clusters, numbered otherwise; the order of a sum shall not choose among them.
+    """
+    objectives = [fit.objective for fit in fits]
+    bound = min(objectives) + 1e-9 * max(map(abs, objectives))
+    return next(fit for fit in fits if not fit.objective > bound)
 
 
 def _promising(tried: list[Fit], hinted: HintedRows, hints: Supervision) -> list[Start]:
@@ -252,4 +280,4 @@ def _promising(tried: list[Fit], hinted: HintedRows, hints: Supervision) -> list
     """
     sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
     best = [_choose(fits, hinted, hints) for fits in sorts if fits]
-    return [Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.labels) for fit in best]
+    return [Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.told) for fit in best]

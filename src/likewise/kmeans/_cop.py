@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from likewise._rows import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import AFRESH, Placed, adjacency, descend, groups_of_rows, margins
@@ -23,11 +24,9 @@ class ApartComponents:
     every link is a colouring of it with k colours.
     """
 
-    def __init__(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, k: int
-    ) -> None:
+    def __init__(self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, k: int) -> None:
         self.rows = np.unique(hints.links.rows)
-        self.X = np.asarray(X[self.rows], dtype=np.float64)
+        self.X = np.asarray(X.take(self.rows), dtype=np.float64)
         self.weight = weight[self.rows]
         names, self._node = np.unique(closure.component[self.rows], return_inverse=True)
         self._n = len(names)
@@ -223,7 +222,7 @@ class COPKMeans(KMeansFamily):
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
 
     def _hinted_rows(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> ApartComponents | None:
         if "links" not in hints.kinds:
             return None

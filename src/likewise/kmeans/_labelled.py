@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from likewise._rows import Rows
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import Placed
 from likewise.kmeans._loop import Fit
@@ -20,9 +21,9 @@ from likewise.supervision import Closure, Supervision
 class PinnedRows:
     """Rows whose cluster is given."""
 
-    def __init__(self, X: np.ndarray, weight: np.ndarray, hints: Supervision) -> None:
+    def __init__(self, X: Rows, weight: np.ndarray, hints: Supervision) -> None:
         self.rows = np.flatnonzero(hints.label_codes >= 0)
-        self.X = np.asarray(X[self.rows], dtype=np.float64)
+        self.X = np.asarray(X.take(self.rows), dtype=np.float64)
         self.weight = weight[self.rows]
         self._labels = hints.label_codes[self.rows]
 
@@ -77,11 +78,11 @@ class SeededKMeans(KMeansFamily):
     _honours: ClassVar[frozenset[str]] = frozenset({"labels"})
 
     def _seeds(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> np.ndarray:
         codes = hints.label_codes
         rows = np.flatnonzero(codes >= 0)
-        stats = ClusterStats.of(X[rows], codes[rows], weight[rows], len(hints.classes))
+        stats = ClusterStats.of(X.take(rows), codes[rows], weight[rows], len(hints.classes))
         if not (stats.counts > 0).all():
             empty = hints.classes[int(np.argmin(stats.counts))]
             raise ValueError(f"every row labelled {empty!r} has a sample_weight of 0, so it has no mean.")
@@ -93,24 +94,25 @@ class SeededKMeans(KMeansFamily):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return self.n_init
 
-    def _keep(self, fit: Fit, middle: np.ndarray, hints: Supervision) -> None:
-        super()._keep(_in_class_order(fit, hints), middle, hints)
+    def _keep(self, fit: Fit, labels: np.ndarray, middle: np.ndarray, hints: Supervision) -> None:
+        fit, labels = _in_class_order(fit, labels, hints)
+        super()._keep(fit, labels, middle, hints)
         self.classes_ = hints.classes
 
 
-def _in_class_order(fit: Fit, hints: Supervision) -> Fit:
+def _in_class_order(fit: Fit, labels: np.ndarray, hints: Supervision) -> tuple[Fit, np.ndarray]:
     """Renumber the clusters so that as many labelled rows of class c as can be are in cluster c.
 
     Nothing changes where the start was the classes' means and no class was left for another.
     """
     k, codes = len(fit.centers), hints.label_codes
     shared = np.zeros((k, k))
-    np.add.at(shared, (codes[codes >= 0], fit.labels[codes >= 0]), 1.0)
+    np.add.at(shared, (codes[codes >= 0], labels[codes >= 0]), 1.0)
     shared += 1e-6 * np.eye(k)  # where the labels do not tell, clusters keep their numbers
     order = linear_sum_assignment(shared, maximize=True)[1]
-    number = np.empty(k, dtype=fit.labels.dtype)
+    number = np.empty(k, dtype=labels.dtype)
     number[order] = np.arange(k)
-    return replace(fit, labels=number[fit.labels], centers=fit.centers[order])
+    return replace(fit, centers=fit.centers[order]), number[labels]
 
 
 class ConstrainedKMeans(SeededKMeans):
@@ -130,6 +132,6 @@ class ConstrainedKMeans(SeededKMeans):
     """
 
     def _hinted_rows(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> PinnedRows | None:
         return PinnedRows(X, weight, hints) if "labels" in hints.kinds else None

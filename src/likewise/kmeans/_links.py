@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from likewise._rows import Rows, as_rows
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._reach import Reach
 from likewise.supervision import Closure, Groups, Supervision
@@ -46,7 +47,7 @@ class LinkedRows:
 
     def __init__(
         self,
-        X: np.ndarray,
+        X: np.ndarray | Rows,
         weight: np.ndarray,
         hints: Supervision,
         closure: Closure,
@@ -55,7 +56,7 @@ class LinkedRows:
     ) -> None:
         links = hints.links
         self.rows = np.unique(links.rows)
-        self.X = np.asarray(X[self.rows], dtype=np.float64)
+        self.X = np.asarray(as_rows(X).take(self.rows), dtype=np.float64)
         self.weight = weight[self.rows]
         # A row of no weight still goes to its nearest cluster, if its links leave it the choice.
         self._pull = np.maximum(self.weight, 1e-12 * weight.max())

@@ -7,10 +7,20 @@ from typing import Protocol
 
 import numpy as np
 
+from likewise._rows import Rows, as_rows
 from likewise.base import Progress
 from likewise.kmeans._links import Placed
 from likewise.kmeans._metric import Metric, inverse_metric
-from likewise.kmeans._stats import ClusterStats, assign_rows, moments_of, second_moment, total_cost
+from likewise.kmeans._reseed import moves_to_empty
+from likewise.kmeans._stats import (
+    ClusterStats,
+    Held,
+    assign_rows,
+    moments_of,
+    second_moment,
+    stats_of,
+    total_cost,
+)
 
 # A metric that changes may raise the objective; after so many iterations without a better one we stop.
 _PATIENCE = 5
@@ -59,51 +69,89 @@ class Start:
     """Where one start begins. With `learn` the metric is fitted from the first iteration on.
 
     Without, the given metric is kept until the labels settle for the first time. Where a start goes on after
-    a trial, `done` counts the iterations that were made and `labels` is what they led to.
+    a trial, `done` counts the iterations that were made and `told` is where they left the hinted rows.
     """
 
     centers: np.ndarray
     metric: Metric
     learn: bool = False
     done: int = 0
-    labels: np.ndarray | None = None
+    told: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """What one pass over the rows found; their labels stay where the rows are.
+
+    Attributes
+    ----------
+    stats : ClusterStats
+        What the clusters add up to, and how many labels changed.
+    objective : float
+        The cost of all rows, and of broken links.
+    nearest : ndarray
+        The clusters of the hinted rows by distance alone.
+    told : ndarray
+        The clusters of the rows that hints speak of.
+    held : Held
+        The rows that are not in their nearest cluster: hinted ones, and ones moved to an empty cluster.
+    """
+
+    stats: ClusterStats
+    objective: float
+    nearest: np.ndarray
+    told: np.ndarray
+    held: Held
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Where one start ended: labels, and the centres and metric that gave them."""
+    """Where one start ended: centres, metric, and the rows held apart from their nearest cluster.
 
-    labels: np.ndarray
+    These say the labels of all rows (:meth:`Steps.labels_of`), so none but the last fit's need be kept.
+    """
+
     centers: np.ndarray
     metric: Metric
-    objective: float
-    nearest: np.ndarray  # clusters of the hinted rows by distance alone
+    assigned: Assigned
     n_iter: int
     converged: bool
     start: Start
 
+    @property
+    def objective(self) -> float:
+        """The value of the objective."""
+        return self.assigned.objective
+
 
 class Steps:
-    """The two steps of an iteration, over all rows: free rows in bulk, hinted rows in one place."""
+    """The two steps of an iteration, over all rows: free rows in bulk, hinted rows in one place.
+
+    The rows named by hints were gathered once. A pass over the blocks is given the centres, the metric and
+    the labels of hinted rows; a block keeps its labels and returns statistics that add.
+    """
 
     def __init__(
         self,
-        X: np.ndarray,
+        X: np.ndarray | Rows,
         weight: np.ndarray,
         n_clusters: int,
         *,
         hinted: HintedRows | None = None,
         learning: Learning | None = None,
-        threads: int = 1,
     ) -> None:
-        self.X, self.weight, self.k = X, weight, n_clusters
-        self.hinted, self.learning, self.threads = hinted, learning, threads
-        self._free_weight = weight
-        if hinted is not None:
-            self._free_weight = weight.copy()
-            self._free_weight[hinted.rows] = 0.0
+        self.rows, self.weight, self.k = as_rows(X), weight, n_clusters
+        self.hinted, self.learning = hinted, learning
+        self._labels = np.zeros(len(self.rows), dtype=np.int32)
+        self._labels_are: Assigned | None = None
+        self._told = np.empty(0, dtype=np.int64)
+        if learning is not None and learning.violations is not None:
+            self._told = learning.violations.rows
+        elif hinted is not None:
+            self._told = hinted.rows
         diagonal = learning is None or learning.diagonal
-        self._free_second = self._second = second_moment(X, self._free_weight, diagonal=diagonal)
+        held = Held.none() if hinted is None else Held(hinted.rows, np.zeros_like(hinted.rows))
+        self._free_second = self._second = second_moment(self.rows, weight, diagonal=diagonal, held=held)
         if hinted is not None:
             self._second = self._second + second_moment(hinted.X, hinted.weight, diagonal=diagonal)
         spread = self._second if self._second.ndim == 1 else self._second.diagonal()
@@ -111,61 +159,75 @@ class Steps:
         self._scale = np.where(spread > 0, spread, 1.0)
         self.variance = float(np.square(spread).mean())  # X is centred
 
-    def assign(
-        self, centers: np.ndarray, metric: Metric, previous: np.ndarray | None
-    ) -> tuple[np.ndarray, ClusterStats, float, np.ndarray]:
-        """Label every row; return labels, statistics, objective, and the hinted rows' nearest clusters."""
-        labels = np.empty(len(self.X), dtype=np.int32)
+    def assign(self, centers: np.ndarray, metric: Metric, told: np.ndarray | None) -> Assigned:
+        """Label every row, given where the rows that hints speak of were before (None: nowhere)."""
         moments = moments_of(metric) or (self.learning.moments if self.learning else None)
-        stats = assign_rows(self.X, self._free_weight, centers, metric, labels, self.threads, moments=moments)
+        held = Held.none()
+        placed = None
+        if self.hinted is not None:
+            placed = self.hinted.place(metric, centers, None if told is None else told.astype(np.int64))
+            held = Held(self.hinted.rows, placed.labels)
+        stats = assign_rows(self.rows, self.weight, centers, metric, self._labels, moments=moments, held=held)
         objective = total_cost(stats, centers, metric, self._free_second)
         nearest = np.empty(0, dtype=np.int64)
-        if self.hinted is not None:
-            before = None if previous is None else previous[self.hinted.rows].astype(np.int64)
-            placed = self.hinted.place(metric, centers, before)
-            labels[self.hinted.rows] = placed.labels
+        if self.hinted is not None and placed is not None:
             own = ClusterStats.of(self.hinted.X, placed.labels, self.hinted.weight, self.k, moments=moments)
             stats = stats + own
             objective += placed.energy
             nearest = placed.nearest
-        if (stats.counts == 0).any() and self._reseed(labels, stats, centers, metric):
-            stats = ClusterStats.of(self.X, labels, self.weight, self.k, moments=moments)
-        return labels, stats, objective, nearest
+        if (stats.counts == 0).any():
+            stats, held = self._reseed(stats, held, centers, metric, moments)
+        done = Assigned(stats, objective, nearest, self._labels[self._told], held)
+        self._labels_are = done
+        return done
 
-    def _reseed(self, labels: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric) -> bool:
-        """Give each empty cluster the free row with the largest cost, or else the costliest hinted unit.
+    def labels_of(self, fit: Fit) -> np.ndarray:
+        """Return the labels that a fit stands for: they are there if its pass was the last one."""
+        if self._labels_are is not fit.assigned:
+            held = fit.assigned.held
+            assign_rows(self.rows, self.weight, fit.centers, fit.metric, self._labels, held=held)
+            self._labels_are = fit.assigned
+        return self._labels
 
-        Rows on their centre are left alone: X has fewer distinct rows than clusters. Labels are written.
+    def _reseed(
+        self, stats: ClusterStats, held: Held, centers: np.ndarray, metric: Metric, moments: str | None
+    ) -> tuple[ClusterStats, Held]:
+        """Fill empty clusters, where rows can be found for them. Labels are written."""
+        moves = moves_to_empty(
+            self.rows, self.weight, self._labels, held, self.hinted, centers, metric,
+            np.flatnonzero(stats.counts == 0),
+        )  # fmt: skip
+        if not moves:
+            return stats, held
+        rows = np.concatenate([move.rows for move in moves])
+        before = np.concatenate([move.before for move in moves])
+        labels = np.repeat([move.cluster for move in moves], [len(move.rows) for move in moves])
+        self._labels[rows] = labels
+        changed = stats.changed + self._changes(rows, before, labels)
+        stats = replace(
+            stats_of(self.rows, self._labels, self.weight, self.k, moments=moments), changed=changed
+        )
+        every = np.concatenate([rows, held.rows])
+        every, first = np.unique(every, return_index=True)
+        return stats, Held(every, np.concatenate([labels, held.labels])[first].astype(np.int32))
+
+    def _changes(self, rows: np.ndarray, before: np.ndarray, labels: np.ndarray) -> int:
+        """Return by how many the changed labels become more if `rows` go from `before` to `labels`.
+
+        A row that was held in the pass before is known to have been where it goes now, or not; any other
+        row is taken as changed.
         """
-        own = metric.distances(self.X, centers)[np.arange(len(self.X)), labels]
-        own = np.where(own > 1e-12 * metric.lengths(self.X).max(), own, 0.0) * self.weight
-        unit = np.arange(len(self.X))
-        if self.hinted is not None:
-            units = self.hinted.units()
-            unit[self.hinted.rows] = np.where(units < 0, -1, len(self.X) + units)
-        # Candidates are units, each by its costliest row: free rows first, rows that never move not at all.
-        order = np.lexsort((-own, unit >= len(self.X)))
-        order = order[(own[order] > 0) & (unit[order] >= 0)]
-        order = order[np.sort(np.unique(unit[order], return_index=True)[1])]
-        by_unit = np.argsort(unit, kind="stable")
-        first, last = (np.searchsorted(unit[by_unit], unit[order], side=side) for side in ("left", "right"))
-        rows_left = np.bincount(labels, minlength=self.k)
-        candidates = iter(zip(first, last, strict=True))
-        changed = False
-        for h in np.flatnonzero(stats.counts == 0):
-            for start, stop in candidates:
-                moving = by_unit[start:stop]
-                taken = np.bincount(labels[moving], minlength=self.k)
-                if (taken < np.maximum(rows_left, 1)).all():  # no cluster is emptied by it
-                    rows_left -= taken
-                    rows_left[h] += len(moving)
-                    labels[moving] = h
-                    changed = True
-                    break
-        return changed
+        if self._labels_are is None:
+            return len(rows)
+        last = self._labels_are.held
+        at = np.minimum(np.searchsorted(last.rows, rows), max(len(last.rows) - 1, 0))
+        known = last.rows[at] == rows if len(last.rows) else np.zeros(len(rows), dtype=bool)
+        was = last.labels[at[known]]
+        more = np.count_nonzero(labels[known] != was) - np.count_nonzero(before[known] != was)
+        return int(more + np.count_nonzero(~known))
 
     def update(
-        self, labels: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
+        self, told: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
     ) -> tuple[np.ndarray, Metric]:
         """Move the centres to the means of their rows, and fit the metric if `learn`."""
         filled = stats.counts > 0
@@ -185,8 +247,7 @@ class Steps:
             within = self._second - _weighted_squares(stats.counts, centers, ndim).sum(axis=0)
             scatter, mass = within[None], np.array([stats.counts.sum()])
         if self.learning.violations is not None:
-            hinted = self.learning.violations
-            hinted.add_violations(scatter, labels[hinted.rows], metric)
+            self.learning.violations.add_violations(scatter, told, metric)
         return centers, inverse_metric(scatter, mass, self._scale, self.learning.floor)
 
 
@@ -216,16 +277,17 @@ def alternate(
     centers, metric = start.centers, start.metric
     learn = start.learn and steps.learning is not None
     best: Fit | None = None
-    previous = start.labels
+    told = start.told
     stale = 0
     near = False
     last_objective = np.inf
     for n_iter in range(start.done + 1, max_iter + 1):
-        labels, stats, objective, nearest = steps.assign(centers, metric, previous)
-        here = Fit(labels, centers, metric, objective, nearest, n_iter, True, start)
+        found = steps.assign(centers, metric, told)
+        here = Fit(centers, metric, found, n_iter, True, start)
+        objective = found.objective
         stop = progress.step() if progress is not None else False
-        same = previous is not None and np.array_equal(labels, previous)
-        settled = near or (same and n_iter > start.done + 1)  # a trial's labels are those of its centres
+        # In a start's first pass the labels before it were not its own.
+        settled = near or (found.stats.changed == 0 and n_iter > start.done + 1)
         settled = settled or (learn and abs(objective - last_objective) <= cost_tol * abs(objective))
         last_objective = objective
         final = learn or steps.learning is None
@@ -238,11 +300,10 @@ def alternate(
         if stop or (learn and stale >= _PATIENCE):
             return replace(best or here, n_iter=n_iter)
         learn = steps.learning is not None and (learn or settled or n_iter >= learn_by)
-        moved, metric = steps.update(labels, stats, centers, metric, learn)
+        moved, metric = steps.update(found.told, found.stats, centers, metric, learn)
         near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
-        centers, previous = moved, labels
-    labels, _, objective, nearest = steps.assign(centers, metric, previous)
-    last = Fit(labels, centers, metric, objective, nearest, max_iter, False, start)
-    if best is not None and best.objective < objective:
+        centers, told = moved, found.told
+    last = Fit(centers, metric, steps.assign(centers, metric, told), max_iter, False, start)
+    if best is not None and best.objective < last.objective:
         last = replace(best, n_iter=max_iter)
     return replace(last, converged=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from likewise._threads import row_blocks
+from likewise._rows import Rows, as_rows
 from likewise.kmeans._metric import Metric
 
 # All rows are compared below this many; above it, the rows that are extreme along some direction.
@@ -26,18 +26,21 @@ class Reach:
     """
 
     def __init__(
-        self, X: np.ndarray, pairs: np.ndarray, grouped: np.ndarray, rng: np.random.RandomState
+        self, X: np.ndarray | Rows, pairs: np.ndarray, grouped: np.ndarray, rng: np.random.RandomState
     ) -> None:
+        X = as_rows(X)
         drawn = rng.normal(size=(_N_DRAWN, X.shape[1]))
-        if len(X) > _EXACT_ROWS:
-            spread = X[:: max(1, len(X) // 10_000)].std(axis=0)
+        if len(X) <= _EXACT_ROWS:
+            points = X.take(np.arange(len(X)))
+        else:
+            spread = X.take(np.arange(0, len(X), max(1, len(X) // 10_000))).std(axis=0)
             widest = np.argsort(-spread, kind="stable")[:_N_COLUMNS]
             directions = np.vstack([np.eye(X.shape[1])[widest], drawn / np.where(spread > 0, spread, 1.0)])
-            X = X[_extremes(X, directions.astype(X.dtype))]
+            points = X.take(_extremes(X, directions.astype(X.dtype)))
             if len(grouped) > _GROUPED_ROWS:
-                grouped = grouped[_extremes(grouped, directions)]
-            X = np.vstack([X, grouped])
-        self._points = np.asarray(X, dtype=np.float64)
+                grouped = grouped[_extremes(as_rows(grouped), directions)]
+            points = np.vstack([points, grouped])
+        self._points = np.asarray(points, dtype=np.float64)
         self._pairs = pairs
 
     def farthest(self, metric: Metric) -> tuple[np.ndarray, np.ndarray]:
@@ -57,18 +60,20 @@ class Reach:
         return np.array(reach), np.array(difference)
 
 
-def _extremes(X: np.ndarray, directions: np.ndarray) -> np.ndarray:
+def _extremes(X: Rows, directions: np.ndarray) -> np.ndarray:
     """Return the rows that reach farthest along each direction and against it, block by block."""
-    both = np.vstack([directions, -directions])
-    best = np.full(len(both), -np.inf)
-    rows = np.zeros(len(both), dtype=np.int64)
-    for block in row_blocks(len(X)):
-        projected = directions @ X[block].T
-        for part, at, value in (
-            (slice(0, len(directions)), projected.argmax(axis=1), projected.max(axis=1)),
-            (slice(len(directions), None), projected.argmin(axis=1), -projected.min(axis=1)),
-        ):
-            farther = value > best[part]
-            best[part] = np.where(farther, value, best[part])
-            rows[part] = np.where(farther, at + block.start, rows[part])
-    return np.unique(rows)
+
+    def farthest(block: np.ndarray, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        if not len(block):
+            return np.zeros(2 * len(directions), dtype=np.int64), np.full(2 * len(directions), -np.inf)
+        projected = directions @ block.T
+        at = np.concatenate([projected.argmax(axis=1), projected.argmin(axis=1)])
+        return rows.start + at, np.concatenate([projected.max(axis=1), -projected.min(axis=1)])
+
+    best = np.full(2 * len(directions), -np.inf)
+    found = np.zeros(len(best), dtype=np.int64)
+    for at, value in X.map(farthest):
+        farther = value > best
+        best = np.where(farther, value, best)
+        found = np.where(farther, at, found)
+    return np.unique(found)

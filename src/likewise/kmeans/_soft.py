@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from likewise._rows import Rows
 from likewise.base import Rule, choice, real
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import LinkedRows, Penalty
@@ -32,11 +33,11 @@ class _SoftLinks(KMeansFamily, ABC):
         return self._soft_closure(hints)
 
     @abstractmethod
-    def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
+    def _penalty(self, X: Rows, weight: np.ndarray) -> Penalty:
         """Return what a broken link costs."""
 
     def _hinted_rows(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> LinkedRows | None:
         if "links" not in hints.kinds:
             return None
@@ -135,7 +136,7 @@ class PCKMeans(_SoftLinks):
         self.must_weight = must_weight
         self.cannot_weight = cannot_weight
 
-    def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
+    def _penalty(self, X: Rows, weight: np.ndarray) -> Penalty:
         scale = 2.0 * float(second_moment(X, weight, diagonal=True).sum() / weight.sum())
         return Penalty(self.must_weight, self.cannot_weight, alpha=scale, beta=0.0, reach=scale)
 
@@ -181,11 +182,11 @@ class _LearnedMetric(_SoftLinks):
         self.cannot_weight = cannot_weight
         self.regularization = regularization
 
-    def _penalty(self, X: np.ndarray, weight: np.ndarray) -> Penalty:
+    def _penalty(self, X: Rows, weight: np.ndarray) -> Penalty:
         return Penalty(self.must_weight, self.cannot_weight, alpha=0.0, beta=1.0, reach=None)
 
     def _parts(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> tuple[LinkedRows | None, Learning]:
         linked = self._hinted_rows(X, weight, hints, closure, rng)
         return linked, Learning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
@@ -193,7 +194,7 @@ class _LearnedMetric(_SoftLinks):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return 2  # one with each metric to begin with
 
-    def _suggested_metric(self, X: np.ndarray, weight: np.ndarray, closure: Closure) -> Metric:
+    def _suggested_metric(self, X: Rows, weight: np.ndarray, closure: Closure) -> Metric:
         """Return the inverse of the scatter within must-link components, drawn towards that of all rows.
 
         The first is what relevant component analysis uses; the second counts as one component of two rows.
@@ -203,7 +204,7 @@ class _LearnedMetric(_SoftLinks):
         spread = np.sqrt((total if diagonal else total.diagonal()) / weight.sum())
         rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
         _, place = np.unique(closure.component[rows], return_inverse=True)
-        within = np.asarray(X[rows], dtype=np.float64)
+        within = np.asarray(X.take(rows), dtype=np.float64)
         means = np.zeros((place.max(initial=-1) + 1, X.shape[1]))
         count = np.bincount(place, weights=weight[rows], minlength=len(means))
         np.add.at(means, place, weight[rows, None] * within)
@@ -217,8 +218,8 @@ class _LearnedMetric(_SoftLinks):
         scale = np.where(spread > 0, spread, 1.0)
         return inverse_metric(scatter[None], np.array([freedom + 1.0]), scale, self.regularization)
 
-    def _keep(self, fit: Fit, middle: np.ndarray, hints: Supervision) -> None:
-        super()._keep(fit, middle, hints)
+    def _keep(self, fit: Fit, labels: np.ndarray, middle: np.ndarray, hints: Supervision) -> None:
+        super()._keep(fit, labels, middle, hints)
         A = fit.metric.A
         if self.metric == "full" and fit.metric.diagonal:  # the labels settled before a metric was fitted
             A = np.stack([np.diag(a) for a in A])
@@ -339,10 +340,10 @@ class MKMeans(_LearnedMetric):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return 0
 
-    def _suggested_metric(self, X: np.ndarray, weight: np.ndarray, closure: Closure) -> Metric:
+    def _suggested_metric(self, X: Rows, weight: np.ndarray, closure: Closure) -> Metric:
         return super()._suggested_metric(X, weight, Supervision.none(len(X)).closure())
 
     def _parts(
-        self, X: np.ndarray, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
+        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
     ) -> tuple[None, Learning]:
         return None, super()._parts(X, weight, hints, closure, rng)[1]
