@@ -9,6 +9,7 @@ from likewise.datasets._catalogue import catalogue, describe
 from likewise.datasets._dataset import Dataset
 from likewise.datasets._entry import Entry
 from likewise.datasets._generators import LabelTree, Toy, make_label_tree, make_moons, make_two_views
+from likewise.datasets._large import MemmapRows, ParquetRows
 from likewise.datasets._load import load
 from likewise.datasets._spelling import Spelling, spell
 
@@ -16,6 +17,8 @@ __all__ = [
     "Dataset",
     "Entry",
     "LabelTree",
+    "MemmapRows",
+    "ParquetRows",
     "Spelling",
     "Toy",
     "catalogue",

@@ -1,0 +1,231 @@
+"""Rows of files larger than memory, for the methods that read them in blocks."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likewise import _threads
+from likewise._optional import require
+from likewise._rows import MappedRows, block_rows_within
+
+
+def _blocks(n_rows: int, n_features: int, memory_limit: int | None, block_rows: int | None) -> list[slice]:
+    for name, value in (("memory_limit", memory_limit), ("block_rows", block_rows)):
+        if value is not None and (
+            not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1
+        ):
+            raise ValueError(f"{name} must be an integer of at least 1, or None; got {value!r}.")
+    if block_rows is None:
+        block_rows = _threads.BLOCK_ROWS
+        if memory_limit is not None:
+            block_rows = block_rows_within(memory_limit, n_features)
+    return [slice(at, min(at + block_rows, n_rows)) for at in range(0, n_rows, block_rows)]
+
+
+class MemmapRows(MappedRows):
+    """Rows of a NumPy file or memory map, read in blocks: pass it to ``fit`` and ``predict`` in place of X.
+
+    A bare `numpy.memmap` may be passed as well; this class is for choosing the size of the blocks.
+
+    Parameters
+    ----------
+    source : path or numpy.memmap
+        A ``.npy`` file of two axes, or a memory map of two axes in C or Fortran order.
+    memory_limit : int, optional
+        The most bytes that one thread may take for the block it works on. None means blocks of 32,768 rows,
+        and it never makes them larger.
+    block_rows : int, optional
+        How many rows a block has, whatever the memory limit says.
+
+    Notes
+    -----
+    float32 stays float32, all else becomes float64 block by block. Rows cut in blocks of the same size give
+    the same result as the array in memory, bit for bit; other sizes change the order in which numbers are
+    added up.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from likewise import PCKMeans
+    >>> from likewise.datasets import MemmapRows
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/X.npy", np.array([[0.0], [1.0], [4.0], [5.0]]))
+    ...     rows = MemmapRows(f"{folder}/X.npy", block_rows=2)
+    ...     labels = PCKMeans(n_clusters=2, random_state=0).fit(rows).labels_
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+
+    def __init__(
+        self, source: Any, *, memory_limit: int | None = None, block_rows: int | None = None
+    ) -> None:
+        X = source
+        if not isinstance(source, np.ndarray):
+            try:
+                X = np.load(source, mmap_mode="r", allow_pickle=False)
+            except ValueError as error:
+                raise ValueError(f"{source} is not a NumPy file that can be mapped: {error}") from error
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
+            what = f"shape {X.shape} and dtype {X.dtype}" if isinstance(X, np.ndarray) else "an archive"
+            raise ValueError(f"rows must be numbers with two axes; {source!s:.80} has {what}.")
+        super().__init__(X, _blocks(len(X), X.shape[1], memory_limit, block_rows))
+
+
+class ParquetRows(MappedRows):
+    """Rows of a Parquet file or a folder of them, read in blocks: pass it to ``fit`` and ``predict`` as X.
+
+    A fit passes over the rows many times, and turning columns into rows costs more than reading them. So
+    when the rows are first asked for, they are written row by row to a scratch file, and every pass maps
+    that. It takes n_samples x n_features x 4 or 8 bytes of disk, and goes with this object.
+
+    Parameters
+    ----------
+    path : path
+        A Parquet file, or a folder: all files below it whose names end in ``.parquet``, sorted.
+    columns : sequence of str, optional
+        The columns to use, in this order. None means all.
+    memory_limit, block_rows : int, optional
+        As in :class:`MemmapRows`. Reading takes one row group's pages of each column beside it.
+    scratch : path, optional
+        The folder for the scratch file. None means the system's folder for temporary files; choose another
+        if that one lies in memory.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns used.
+
+    Notes
+    -----
+    The rows are float32 if every column is, else float64. Needs pyarrow: ``pip install 'likewise[scale]'``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> from likewise import PCKMeans
+    >>> from likewise.datasets import ParquetRows
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pyarrow.table({"name": ["a", "b", "c", "d"], "x": [0.0, 1.0, 4.0, 5.0]})
+    ...     pyarrow.parquet.write_table(table, f"{folder}/rows.parquet")
+    ...     rows = ParquetRows(f"{folder}/rows.parquet", columns=["x"])
+    ...     labels = PCKMeans(n_clusters=2, random_state=0).fit(rows).labels_
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        columns: Sequence[str] | None = None,
+        *,
+        memory_limit: int | None = None,
+        block_rows: int | None = None,
+        scratch: Any = None,
+    ) -> None:
+        parquet = require("pyarrow.parquet", extra="scale")
+        self._path, self._scratch = Path(path), scratch
+        self._files = sorted(self._path.rglob("*.parquet")) if self._path.is_dir() else [self._path]
+        if not self._files:
+            raise FileNotFoundError(f"{path} is a folder with no file that ends in .parquet.")
+        schemas = [_schema(parquet, file) for file in self._files]
+        names = list(schemas[0][1]) if columns is None else list(columns)
+        if isinstance(columns, str) or not names or len(set(names)) < len(names):
+            raise ValueError(f"columns must be different names of columns, at least one; got {columns!r}.")
+        for file, (_, types) in zip(self._files, schemas, strict=True):
+            _check_types(file, types, names)
+        self.columns = tuple(names)
+        single = all(types[name] == "float" for _, types in schemas for name in names)
+        n_rows = sum(count for count, _ in schemas)
+        blocks = _blocks(n_rows, len(names), memory_limit, block_rows)
+        # No rows are held: this stands for the file's shape and dtype until the rows are asked for.
+        like = np.broadcast_to(np.float32(0) if single else np.float64(0), (n_rows, len(names)))
+        super().__init__(like, blocks)
+        self._written = False
+
+    def _write(self) -> None:
+        """Write the scratch file, once."""
+        if self._written or not len(self):
+            return
+        # It has no name where the system allows that, so nothing is left behind.
+        with tempfile.TemporaryFile(dir=self._scratch) as file:
+            try:
+                for rows in self._decoded():
+                    file.write(rows.data)
+                file.flush()
+            except OSError as error:
+                size = self.shape[0] * self.shape[1] * self.dtype.itemsize
+                raise OSError(
+                    f"the rows of {self._path} could not be brought to a scratch file: {error}. "
+                    f"It takes {size:,} bytes; scratch= names its folder."
+                ) from error
+            self._X = np.memmap(file, dtype=self.dtype, mode="r", shape=self.shape)
+        self._written = True
+
+    def _decoded(self) -> Iterator[np.ndarray]:
+        """Yield the rows in order, some at a time, row-major."""
+        parquet = require("pyarrow.parquet", extra="scale")
+        most = max(rows.stop - rows.start for rows in self.blocks)
+        n_rows = 0
+        for path in self._files:
+            with parquet.ParquetFile(path, memory_map=True, pre_buffer=False) as file:
+                for batch in file.iter_batches(most, columns=list(self.columns), use_threads=False):
+                    rows = np.empty((batch.num_rows, len(self.columns)), dtype=self.dtype)
+                    for j, name in enumerate(self.columns):
+                        column = batch.column(name)
+                        if str(column.type) == "bool":
+                            column = column.cast("uint8")
+                        rows[:, j] = column.to_numpy(zero_copy_only=False)
+                    n_rows += len(rows)
+                    yield rows
+        if n_rows != len(self):
+            raise OSError(f"{self._path} had {len(self):,} rows when it was opened and now has {n_rows:,}")
+
+    def read(self, rows: slice) -> np.ndarray:
+        """Return one block."""
+        self._write()
+        return super().read(rows)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Return few rows."""
+        self._write()
+        return super().take(rows)
+
+    def through(self, function: Any) -> MappedRows:
+        """Apply the function to each block when it is read."""
+        self._write()
+        return super().through(function)
+
+    def map(self, work: Any, threads: int | None = None) -> Iterator[Any]:
+        """Yield what ``work(block, rows)`` returns for each block, in order."""
+        self._write()
+        return super().map(work, threads)
+
+
+def _schema(parquet: Any, file: Path) -> tuple[int, dict[str, str]]:
+    """Return the number of rows of a file and the types of its columns."""
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} is not there, or not a file.")
+    try:
+        with parquet.ParquetFile(file) as opened:
+            types = {field.name: str(field.type) for field in opened.schema_arrow}
+            return opened.metadata.num_rows, types
+    except (OSError, ValueError) as error:  # pyarrow's own errors are of these two kinds
+        raise ValueError(f"{file} cannot be read as Parquet: {error}") from error
+
+
+def _check_types(file: Path, types: dict[str, str], names: list[str]) -> None:
+    """Refuse columns that are missing or hold no numbers."""
+    if missing := [name for name in names if name not in types]:
+        raise ValueError(f"{file} has no column {missing[0]!r}. Its columns are {', '.join(types)}.")
+    numbers = ("float", "double", "halffloat", "int", "uint", "bool")
+    wrong = [f"{name!r} ({types[name]})" for name in names if not types[name].startswith(numbers)]
+    if wrong:
+        raise ValueError(
+            f"{file}: {', '.join(wrong)} cannot be used as numbers. Name the columns to use: columns=[…]."
+        )
