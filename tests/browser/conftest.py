@@ -10,7 +10,7 @@ import pytest
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
 
-# The same engine without the frame of a window, which costs four times as much to open, where it is installed.
+# The same engine without the frame of a window, which costs four times as much to open, if it is installed.
 SHELL = "/usr/bin/chromium-headless-shell"
 CHROMIUM = SHELL if Path(SHELL).exists() else "/usr/bin/chromium"
 READY = 'section.question[data-ready="true"]'

@@ -25,13 +25,13 @@ def test_the_next_question_is_there_before_the_answer_is_sent(visit, studio):
 
 def test_arrows_digits_and_buttons_answer_too(visit, studio):
     ann = visit(studio)
-    for key in ("ArrowRight", "ArrowLeft", "3"):
+    for key in ("ArrowRight", "ArrowLeft", "1", "2", "3"):  # digits by the order of the buttons
         ann.press(key)
     before = ann.ready()
     ann.page.get_by_role("button", name="Different").click()
     ann.page.wait_for_selector(f'[data-ready="true"]:not([data-question="{before}"])')
     ann.saved()
-    assert ann.words() == ["SAME", "DIFFERENT", "UNSURE", "DIFFERENT"]
+    assert ann.words() == ["SAME", "DIFFERENT", "DIFFERENT", "UNSURE", "SAME", "DIFFERENT"]
 
 
 def test_space_after_a_click_looks_closer_and_answers_nothing(visit, studio):

@@ -7,6 +7,7 @@ import io
 import os
 import secrets
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -69,6 +70,10 @@ class Media:
     size: int
     etag: str
     file: BinaryIO
+
+    def __post_init__(self) -> None:
+        # A request may be called off between opening and sending; nobody is left to close the file then.
+        weakref.finalize(self, self.file.close)
 
     def __enter__(self) -> Media:
         return self

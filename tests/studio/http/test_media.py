@@ -164,3 +164,30 @@ def test_a_folder_that_is_removed_under_a_running_project(site, client, folder):
     finally:
         (folder / "elsewhere").rename(folder / "pictures")
     assert get(client, "good.png").status_code == 200
+
+
+def test_a_file_is_closed_if_whoever_asked_is_gone(tmp_path):
+    import asyncio
+
+    from starlette.requests import ClientDisconnect
+
+    from likewise.studio.media import Media
+    from likewise.studio.routes.items import _Sending
+
+    path = tmp_path / "a.wav"
+    path.write_bytes(b"RIFF")
+
+    async def gone(message):
+        raise OSError("the connection was closed")
+
+    async def wait():
+        await asyncio.sleep(60)
+
+    file = path.open("rb")
+    sending = _Sending(Media("audio/wav", 4, "tag", file), 0, 4, 200, {})
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(sending({"type": "http", "asgi": {"spec_version": "2.4"}}, wait, gone))
+    assert file.closed
+    other = path.open("rb")
+    Media("audio/wav", 4, "tag", other)  # nobody sends it
+    assert other.closed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -83,4 +83,21 @@ def _sent(request: Request, file: media.Media) -> Response:
         status = 206
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{file.size}"
     headers["Content-Length"] = str(stop - start)
-    return StreamingResponse(file.part(start, stop), status, headers, media_type=file.content_type)
+    return _Sending(file, start, stop, status, headers)
+
+
+class _Sending(StreamingResponse):
+    """A part of a file on its way. The file is closed even if whoever asked is gone before the first byte."""
+
+    def __init__(
+        self, file: media.Media, start: int, stop: int, status: int, headers: dict[str, str]
+    ) -> None:
+        super().__init__(file.part(start, stop), status, headers, media_type=file.content_type)
+        self._file = file
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._file.close()
