@@ -13,6 +13,7 @@ from typing import Any
 
 from likewise.active import Question
 from likewise.exceptions import FileFormatError
+from likewise.studio._standing import UNCOUNTED
 from likewise.studio._statements import (
     AllProblems,
     Earlier,
@@ -24,7 +25,7 @@ from likewise.studio._statements import (
     of_hints_file,
     of_interview,
 )
-from likewise.studio.exports import UNCOUNTED, original
+from likewise.studio.exports import original
 from likewise.supervision import RowIds
 from likewise.supervision._jsonl import json_lines
 from likewise.supervision._records import Problems

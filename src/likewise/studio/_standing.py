@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from likewise.studio.records import StoredEvent
 
+UNCOUNTED = ("practice",)  # sources of answers that say nothing of the items
+
 
 def undos_of(events: Iterable[StoredEvent]) -> dict[int, int]:
     """Return which event each undo takes back, by their seqs."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from likewise._optional import require
 from likewise.active._history import supervision_of
 from likewise.exceptions import LikewiseError
-from likewise.studio._standing import undone_by, undos_of
+from likewise.studio._standing import UNCOUNTED, undone_by, undos_of
 from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.supervision import RowIds, Supervision, write_hints
 from likewise.supervision._tables import csv_line
@@ -33,7 +33,6 @@ MEDIA_TYPES: dict[Format, str] = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
-UNCOUNTED = ("practice",)  # sources of answers that say nothing of the items
 
 
 # ---------------------------------------------------------------------- cells that are no formulas

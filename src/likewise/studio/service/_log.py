@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+from likewise.studio._standing import UNCOUNTED
 from likewise.studio.records import QueuedQuestion, StoredEvent
 
-UNCOUNTED = ("practice",)  # sources of answers that say nothing of the items
 Key = tuple[str, tuple[str, ...]]
 # Which two of the three items belong together, and which is apart.
 TOGETHER = {"AB": (0, 1, 2), "AC": (0, 2, 1), "BC": (1, 2, 0)}
