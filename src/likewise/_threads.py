@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
+B = TypeVar("B")
 
 # A block is what one thread takes at a time. Its size depends on nothing but this constant, and blocks are
 # merged in order, so the result is the same whatever the number of threads.
@@ -40,7 +41,7 @@ def row_blocks(n_rows: int) -> list[slice]:
 
 
 @contextmanager
-def block_map(threads: int) -> Iterator[Callable[[Callable[[slice], T], list[slice]], Iterator[T]]]:
+def block_map(threads: int) -> Iterator[Callable[[Callable[[B], T], list[B]], Iterator[T]]]:
     """Yield a ``map`` over blocks that keeps their order, on `threads` threads."""
     if threads == 1:
         yield map

@@ -15,8 +15,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from likewise._compat import HAS_CALLBACKS, CallbackSupportMixin
-from likewise._rows import MappedRows, Rows, as_rows
+from likewise._rows import Block, Rows, as_rows, lies_elsewhere
 from likewise.exceptions import (
+    InconsistentSupervisionError,
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
     SupervisionError,
@@ -127,6 +128,16 @@ class Progress:
             self._fit.call_on_fit_task_end(estimator=self._estimator, X=self._X)
 
 
+def _look(block: Block) -> tuple[int, int, float]:
+    """Return where the first value of a block that is not finite is, and it; else -1, -1 and the largest."""
+    X = block.X
+    largest = max(float(X.max(initial=0.0)), -float(X.min(initial=0.0)))
+    if np.isfinite(largest):  # a maximum with NaN in it is NaN
+        return -1, -1, largest
+    row, column = np.argwhere(~np.isfinite(X))[0]
+    return int(row), int(column), float(X[row, column])
+
+
 class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     """What every estimator that takes hints inherits.
 
@@ -166,8 +177,10 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         """Check rows that may be read in blocks: an array as :meth:`_check_X` does, files block by block."""
-        if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size:
-            X = MappedRows(X)
+        if lies_elsewhere(X) or (
+            isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
+        ):
+            X = as_rows(X)
         if not isinstance(X, Rows):
             return as_rows(self._check_X(X, reset=reset))
         name = type(self).__name__
@@ -175,15 +188,8 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"{name}: X has {len(X)} rows and {X.shape[1]} columns; at least one is needed.")
         validate_data(self, X, reset=reset, skip_check_array=True)  # the number of columns
 
-        def look(block: np.ndarray, rows: slice) -> tuple[int, int, float]:
-            largest = max(float(block.max(initial=0.0)), -float(block.min(initial=0.0)))
-            if np.isfinite(largest):  # a maximum with NaN in it is NaN
-                return -1, -1, largest
-            row, column = np.argwhere(~np.isfinite(block))[0]
-            return int(row), int(column), float(block[row, column])
-
         most = 0.0
-        for number, (row, column, largest) in enumerate(X.map(look)):
+        for number, (row, column, largest) in enumerate(X.map(_look)):
             if row >= 0:
                 raise ValueError(
                     f"{name}: block {number} of X has {largest} in its row {row}, column {column}, which is "
@@ -240,19 +246,35 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return supervision
 
     def _soft_closure(
-        self, hints: Supervision, what_then: str = "All are weighed against one another."
+        self,
+        hints: Supervision,
+        what_then: str = "All are weighed against one another.",
+        rows: np.ndarray | None = None,
     ) -> Closure:
-        """Return the closure of the links; warn of contradictions, for a method that can go on with them."""
+        """Return the closure of the links; warn of contradictions, for a method that can go on with them.
+
+        The hints may be about `rows` alone; the warning then speaks of these.
+        """
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
             i, j = closure.conflicts[0]
+            chain = np.array(closure.path(int(i), int(j)))
+            if rows is not None:
+                i, j, chain = rows[i], rows[j], rows[chain]
             warn_caller(
                 f"{type(self).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
                 f"the first between rows {i} and {j}, which are joined through "
-                f"{' – '.join(map(str, closure.path(int(i), int(j))))}. {what_then} "
+                f"{' – '.join(map(str, chain))}. {what_then} "
                 "hints.without_conflicts() lets the must-links win.",
                 InconsistentSupervisionWarning,
             )
+        return closure
+
+    def _hard_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
+        """Return the closure of hints about `rows` alone; refuse contradictions."""
+        closure = hints.closure(on_conflict="keep")
+        if len(closure.conflicts):
+            raise InconsistentSupervisionError(closure.contradiction(rows))
         return closure
 
     def __sklearn_tags__(self) -> Any:
@@ -308,9 +330,12 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
             )
         return given
 
-    def _warn_few_clusters(self, labels: np.ndarray, n_clusters: int, why: str) -> bool:
-        """Warn if there are fewer clusters than were asked for, and tell whether there are."""
-        found = len(np.unique(labels))
+    def _warn_few_clusters(self, labels: np.ndarray | int, n_clusters: int, why: str) -> bool:
+        """Warn if there are fewer clusters than were asked for, and tell whether there are.
+
+        Given are the labels, or how many different ones there are.
+        """
+        found = labels if isinstance(labels, int) else len(np.unique(labels))
         if found < n_clusters:
             warn_caller(
                 f"{type(self).__name__} found {found} distinct clusters of the {n_clusters} asked for. {why}",

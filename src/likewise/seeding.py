@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
-from likewise._rows import Rows, as_rows
+from likewise._rows import ArrayRows, Block, Rows, as_rows
 from likewise.supervision import Closure, Groups, Supervision
 
 __all__ = [
@@ -22,19 +24,49 @@ __all__ = [
 ]
 
 
-def component_centroids(
-    X: np.ndarray | Rows, closure: Closure, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+# Beyond so many rows seeds are drawn from an overdrawn set of rows, which takes six passes for any number.
+MANY_ROWS = 2**19
+_ROUNDS = 5
+
+
+def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the centroids and total weights of the components of two rows or more, heaviest first."""
-    rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
-    names, place = np.unique(closure.component[rows], return_inverse=True)
-    total = np.bincount(place, weights=weight[rows], minlength=len(names))
-    sums = np.zeros((len(names), X.shape[1]))
-    np.add.at(sums, place, weight[rows, None] * as_rows(X).take(rows))
-    use = total > 0
-    centroids, total = sums[use] / total[use, None], total[use]
+    tied = Tied.of(X, closure, weight)
+    use = tied.mass > 0
+    centroids, total = tied.centroids[use], tied.mass[use]
     order = np.argsort(-total, kind="stable")
     return centroids[order], total[order]
+
+
+@dataclass(frozen=True, eq=False)
+class Tied:
+    """Must-link components of two rows or more: rows, which component each is in, centroids and weights."""
+
+    rows: np.ndarray
+    place: np.ndarray
+    centroids: np.ndarray
+    mass: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, closure: Closure, weight: np.ndarray, names: np.ndarray | None = None) -> Tied:
+        """Gather them. Row i of X, of which the closure speaks, is row ``names[i]``, or i."""
+        rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
+        found, place = np.unique(closure.component[rows], return_inverse=True)
+        mass = np.bincount(place, weights=weight[rows], minlength=len(found))
+        sums = np.zeros((len(found), X.shape[1]))
+        np.add.at(sums, place, weight[rows, None] * X[rows])
+        centroids = sums / np.where(mass > 0, mass, 1.0)[:, None]
+        return cls(rows if names is None else names[rows], place, centroids, mass)
+
+    def moved(self, rows: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Return drawn rows, those in a component at its centroid."""
+        X = np.array(X, dtype=np.float64)
+        at = np.searchsorted(self.rows, rows)
+        at[at == len(self.rows)] = 0
+        if len(self.rows):
+            here = self.rows[at] == rows
+            X[here] = self.centroids[self.place[at[here]]]
+        return X
 
 
 def farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
@@ -51,7 +83,7 @@ def farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray
 
 
 def extend_seeds(
-    X: np.ndarray | Rows, seeds: np.ndarray, k: int, weight: np.ndarray, rng: np.random.RandomState
+    X: np.ndarray | Rows, seeds: np.ndarray, k: int, weight: np.ndarray | None, rng: np.random.RandomState
 ) -> np.ndarray:
     """Add rows to the seeds until there are k, each drawn in proportion to its squared distance to them.
 
@@ -60,24 +92,63 @@ def extend_seeds(
     up to one block it is called itself, and beyond one block float32 rows are added up in float64, so that
     a draw may fall on another row. Rows in blocks are passed over once for each seed; a block keeps the
     distance of each of its rows to the nearest seed and returns sums, so that only the blocks that a draw
-    falls into are read again.
+    falls into are read again. Without `weight` rows have the weights that they bring.
     """
-    X = as_rows(X)
+    X = as_rows(X, weight=weight)
     seeds = np.asarray(seeds, dtype=np.float64).reshape(-1, X.shape[1])
     if len(seeds) == 0 and len(X.blocks) == 1:
         block = X.read(X.blocks[0])
-        drawn, _ = kmeans_plusplus(block, k, sample_weight=weight, random_state=rng)
+        weights = X.weight_of(np.arange(len(X)))
+        drawn, _ = kmeans_plusplus(block, k, sample_weight=weights, random_state=rng)
         return np.asarray(drawn, dtype=np.float64)
-    nearest = _Nearest(X, weight, _from_differences if len(seeds) else _from_products)
+    nearest = _Nearest(X, _from_differences if len(seeds) else _from_products)
     if len(seeds) == 0:
-        seeds = X.take(nearest.draw_by_weight(rng)).astype(np.float64)
+        seeds = nearest.draw_by_weight(rng)[1].astype(np.float64)
     if len(seeds) < k:
-        nearest.approach(seeds)
+        nearest.approach([seed[None] for seed in seeds])
     while len(seeds) < k:
-        drawn = nearest.draw(rng.uniform(size=2 + int(np.log(k))))
-        best = nearest.best_of(drawn, last=len(seeds) + 1 == k)
+        drawn = nearest.draw(rng.uniform(size=2 + int(np.log(k))))[1]
+        best = nearest.best_of(drawn)
         seeds = np.vstack([seeds, drawn[best]])
     return seeds
+
+
+def overdrawn(X: Rows, k: int, tied: Tied, rng: np.random.RandomState) -> Rows:
+    """Return few weighted points that stand for very many rows where k seeds are to be drawn.
+
+    In the manner of k-means|| (Bahmani, Moseley, Vattani, Kumar & Vassilvitskii 2012): five times 2 k rows
+    are drawn in proportion to their squared distance to what was drawn before, and each then has the weight
+    of the rows that it is the nearest to. A must-link component is drawn and weighed as a whole: a drawn
+    row of one gives way to the centroid, and all its rows count where the centroid is.
+    """
+    nearest = _Nearest(X, _from_products)
+    points = tied.moved(*nearest.draw_by_weight(rng))
+    nearest.approach([points])
+    for _ in range(_ROUNDS):
+        found = np.unique(tied.moved(*nearest.draw(rng.uniform(size=2 * k))), axis=0)
+        nearest.approach([found])
+        points = np.vstack([points, found])
+    points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
+    weight: np.ndarray = X.sum(partial(_mass_near, points, tied.rows))
+    if len(tied.mass):
+        own = _from_products(points, tied.centroids).argmin(axis=0)
+        weight = weight + np.bincount(own, weights=tied.mass, minlength=len(points))
+    return ArrayRows(points.astype(X.dtype)).weighed(weight)
+
+
+def _mass_near(points: np.ndarray, without: np.ndarray, block: Block) -> np.ndarray:
+    """Return the weight of the rows of a block that each point is the nearest to, some rows left out."""
+    weight = block.weight
+    first, last = np.searchsorted(without, [block.rows.start, block.rows.stop])
+    if first < last:
+        weight = weight.copy()
+        weight[without[first:last] - block.rows.start] = 0.0
+    own = _from_products(points, block.X).argmin(axis=0)
+    return np.bincount(own, weights=weight, minlength=len(points))
+
+
+# Points, and of how many of them, the first ones, the distance counts.
+Batch = tuple[np.ndarray, int]
 
 
 class _Nearest:
@@ -86,64 +157,97 @@ class _Nearest:
     The distances to the newest seed are worked out where they are wanted, so that adding it takes no pass.
     """
 
-    def __init__(self, X: Rows, weight: np.ndarray, squared: Squared) -> None:
-        self._X, self._weight, self._squared = X, weight, squared
-        self._squares = np.full(len(X), np.inf, dtype=X.dtype)  # to all seeds but the newest
-        self._newest = np.empty((0, X.shape[1]))
+    def __init__(self, X: Rows, squared: Squared) -> None:
+        self._X, self._squared = X, squared
+        self._batches: tuple[Batch, ...] = ()  # what the column holds the distance to
+        self._squares = X.column(X.dtype, partial(_to_nearest, squared, ()))
+        self._newest = np.empty((0, X.shape[1]))  # the column does not know of it
         self._mass = np.empty(0)  # of each block, the newest seed counted in
 
-    def draw_by_weight(self, rng: np.random.RandomState) -> np.ndarray:
-        """Draw one row."""
-        mass = np.array([self._weight[rows].sum() for rows in self._X.blocks])
-        block, rest = _into(mass, np.array([rng.random_sample()]) * mass.sum())
-        rows = self._X.blocks[block[0]]
-        at = np.searchsorted(np.cumsum(self._weight[rows]), rest[0], side="right")
-        return np.array([min(rows.start + at, rows.stop - 1)])
+    def draw_by_weight(self, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Draw one row; return its number and itself."""
+        mass = self._X.weight_by_block()
+        number, rest = _into(mass, np.array([rng.random_sample()]) * mass.sum())
 
-    def _weights(self, rows: slice) -> np.ndarray:
-        return np.ascontiguousarray(self._weight[rows])
+        def pick(block: Block) -> int:
+            at = int(np.searchsorted(np.cumsum(block.weight), rest[0], side="right"))
+            return min(block.rows.start + at, block.rows.stop - 1)
 
-    def _up_to_date(self, block: np.ndarray, rows: slice) -> np.ndarray:
-        if not len(self._newest):
-            return self._squares[rows]
-        return np.minimum(self._squares[rows], self._squared(self._newest, block).min(axis=0))
+        row = np.array(list(self._X.map(pick, only=number.tolist())))
+        return row, self._X.take(row)
 
-    def approach(self, seeds: np.ndarray) -> None:
-        """Bring the distances up to date with the first seeds."""
+    def _pass(self, batches: list[Batch], work: Callable[[Block], np.ndarray]) -> np.ndarray:
+        """Bring the distances up to date with the batches; return what `work` says of each block."""
+        self._batches = (*self._batches, *batches)
+        recipe = partial(_to_nearest, self._squared, self._batches)
+        return np.array(list(self._X.map(work, self._squares, becomes=recipe)))
 
-        def mass(block: np.ndarray, rows: slice) -> float:
-            for seed in seeds:
-                self._squares[rows] = np.minimum(self._squares[rows], self._squared(seed[None], block)[0])
-            return float(self._squares[rows] @ self._weights(rows))
+    def approach(self, batches: list[np.ndarray]) -> None:
+        """Bring the distances up to date with new seeds, some at a time."""
+        every, squared = [(points, len(points)) for points in batches], self._squared
 
-        self._mass = np.array(list(self._X.map(mass)))
+        def mass(block: Block) -> np.ndarray:
+            assert block.kept is not None
+            _come_nearer(block.kept, squared, every, block.X)
+            return np.asarray(block.kept @ block.weight)
 
-    def draw(self, uniform: np.ndarray) -> np.ndarray:
-        """Return the rows that numbers between 0 and 1 fall on, laid out in proportion to distance."""
+        self._mass = self._pass(every, mass)
+
+    def draw(self, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that numbers between 0 and 1 fall on, laid out in proportion to distance.
+
+        Their numbers come first.
+        """
         block_of, rest = _into(self._mass, uniform * self._mass.sum())
+        newest, squared = self._newest, self._squared
+        start = {self._X.blocks[number].start: number for number in np.unique(block_of).tolist()}
+        # Empty blocks start where the next one does; no draw falls on them, so the numbers are not mixed up.
+        rest_of = {at: rest[block_of == number] for at, number in start.items()}
+
+        def draw(block: Block) -> tuple[np.ndarray, np.ndarray]:
+            assert block.kept is not None
+            squares = block.kept
+            if len(newest):
+                squares = np.minimum(squares, squared(newest, block.X).min(axis=0))
+            mass = np.cumsum(block.weight * squares, dtype=np.float64)
+            at = np.minimum(np.searchsorted(mass, rest_of[block.rows.start]), len(block) - 1)
+            return block.rows.start + at, block.X[at]
+
+        rows = np.empty(len(uniform), dtype=np.int64)
         drawn = np.empty((len(uniform), self._X.shape[1]))
-        for number in np.unique(block_of):
-            rows = self._X.blocks[number]
-            block = self._X.read(rows)
+        numbers = np.unique(block_of).tolist()
+        for number, (at, X) in zip(numbers, self._X.map(draw, self._squares, only=numbers), strict=True):
             here = block_of == number
-            mass = np.cumsum(self._weight[rows] * self._up_to_date(block, rows), dtype=np.float64)
-            drawn[here] = block[np.minimum(np.searchsorted(mass, rest[here]), len(block) - 1)]
-        return drawn
+            rows[here], drawn[here] = at, X
+        return rows, drawn
 
-    def best_of(self, drawn: np.ndarray, *, last: bool) -> int:
+    def best_of(self, drawn: np.ndarray) -> int:
         """Return which of the drawn rows brings all rows nearest, and make it the newest seed."""
+        points, n_new, squared = np.vstack([self._newest, drawn]), len(self._newest), self._squared
 
-        def masses(block: np.ndarray, rows: slice) -> np.ndarray:
-            squares = self._squared(np.vstack([self._newest, drawn]), block)
-            if len(self._newest):
-                self._squares[rows] = np.minimum(self._squares[rows], squares[0])
-            closer = np.minimum(self._squares[rows], squares[len(self._newest) :])
-            return closer @ self._weights(rows)
+        def masses(block: Block) -> np.ndarray:
+            assert block.kept is not None
+            squares = squared(points, block.X)
+            if n_new:
+                np.minimum(block.kept, squares[0], out=block.kept)
+            return np.asarray(np.minimum(block.kept, squares[n_new:]) @ block.weight)
 
-        mass = np.array(list(self._X.map(masses)))
+        mass = self._pass([(points, n_new)] if n_new else [], masses)
         best = int(np.argmin(mass.sum(axis=0)))
         self._newest, self._mass = drawn[best][None], mass[:, best]
         return best
+
+
+def _to_nearest(squared: Squared, batches: tuple[Batch, ...], block: Block) -> np.ndarray:
+    """Return the squared distance of each row of a block to its nearest seed, as the passes found it."""
+    out = np.full(len(block), np.inf, dtype=block.X.dtype)
+    _come_nearer(out, squared, batches, block.X)
+    return out
+
+
+def _come_nearer(nearest: np.ndarray, squared: Squared, batches: Iterable[Batch], X: np.ndarray) -> None:
+    for points, count in batches:
+        np.minimum(nearest, squared(points, X)[:count].min(axis=0), out=nearest)
 
 
 Squared = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -172,17 +276,25 @@ def _into(mass: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seeds_from_closure(
-    X: np.ndarray | Rows, closure: Closure, k: int, weight: np.ndarray, rng: np.random.RandomState
+    X: np.ndarray,
+    closure: Closure,
+    k: int,
+    weight: np.ndarray,
+    rng: np.random.RandomState,
+    *,
+    draws: Rows | None = None,
 ) -> np.ndarray:
     """Return k starting centres that respect the must-links.
 
     With k components of two rows or more: the weighted farthest-first walk over their centroids. With
-    fewer: all their centroids, and k-means++ draws for the rest.
+    fewer: all their centroids, and k-means++ draws for the rest, from `draws` if they are not from X.
     """
     centroids, total = component_centroids(X, closure, weight)
     if len(centroids) >= k:
         return farthest_first(centroids, total, k)
-    return extend_seeds(X, centroids, k, weight, rng)
+    if draws is None:
+        return extend_seeds(X, centroids, k, weight, rng)
+    return extend_seeds(draws, centroids, k, None, rng)
 
 
 def hinted_space(X: np.ndarray, hints: Supervision) -> np.ndarray:

@@ -5,14 +5,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likewise._rows import as_rows
 from likewise.kmeans._metric import Metric
-from likewise.kmeans._stats import ClusterStats, assign_rows, second_moment, total_cost
+from likewise.kmeans._stats import ClusterStats, all_in_one, assign_rows, second_moment, total_cost
 from reference.kmeans import nearest
 
 
 def drawn_problem(seed, n, d, k, dtype=np.float64):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, d)).astype(dtype), rng.uniform(0.1, 2, n), rng.normal(size=(k, d)), rng
+
+
+def assigned(X, weight, centers, metric, threads=1):
+    rows = as_rows(X, threads, weight)
+    labels = rows.column(np.int32, all_in_one)
+    stats = assign_rows(rows, labels, centers, metric)
+    return rows.whole(labels), stats
 
 
 def metrics(rng, k, d):
@@ -39,22 +47,20 @@ def as_matrices(metric, k):
 def test_assign_rows_equals_the_plain_formula(name, seed, n, d, k):
     X, weight, centers, rng = drawn_problem(seed, n, d, k)
     metric = metrics(rng, k, d)[name]
-    labels = np.empty(n, dtype=np.int32)
-    stats = assign_rows(X, weight, centers, metric, labels, threads=1)
+    labels, stats = assigned(X, weight, centers, metric)
     expected, sums, counts, cost = nearest(X, weight, *as_matrices(metric, k), centers)
     np.testing.assert_array_equal(labels, expected)
     np.testing.assert_allclose(stats.sums, sums, atol=1e-10)
     np.testing.assert_allclose(stats.counts, counts)
-    second = second_moment(X, weight, diagonal=metric.diagonal)
+    second = second_moment(as_rows(X, weight=weight), diagonal=metric.diagonal)
     assert total_cost(stats, centers, metric, second) == pytest.approx(cost, rel=1e-9, abs=1e-9)
 
 
 def test_by_hand():
     X = np.array([[0.0], [1.0], [4.0], [6.0], [9.0]])
-    labels = np.empty(5, dtype=np.int32)
     centers = np.array([[0.0], [7.0]])
     weight = np.array([1.0, 1, 1, 2, 1])
-    stats = assign_rows(X, weight, centers, Metric.euclidean(1), labels, 1)
+    labels, stats = assigned(X, weight, centers, Metric.euclidean(1))
     assert labels.tolist() == [0, 0, 1, 1, 1]
     assert stats.counts.tolist() == [2, 4]
     assert stats.sums.tolist() == [[1], [25]]
@@ -69,13 +75,12 @@ def test_threads_and_block_cuts_change_nothing(name, monkeypatch):
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)
     found = []
     for threads in (1, 2, 3):
-        labels = np.empty(1000, dtype=np.int32)
-        found.append((labels, assign_rows(X, weight, centers, metric, labels, threads)))
+        found.append(assigned(X, weight, centers, metric, threads))
     for labels, stats in found[1:]:
         np.testing.assert_array_equal(labels, found[0][0])
         np.testing.assert_array_equal(stats.sums, found[0][1].sums)
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 10**6)
-    whole = assign_rows(X, weight, centers, metric, np.empty(1000, dtype=np.int32), 1)
+    _, whole = assigned(X, weight, centers, metric)
     np.testing.assert_allclose(whole.sums, found[0][1].sums, rtol=1e-12)
     np.testing.assert_allclose(whole.counts, found[0][1].counts, rtol=1e-12)
 
@@ -102,8 +107,7 @@ def test_statistics_of_two_parts_add_up(seed, cut, moments):
 
 def test_float32_rows_stay_float32_and_sums_are_float64():
     X, weight, centers, _ = drawn_problem(0, 101, 5, 3, np.float32)
-    labels = np.empty(101, dtype=np.int32)
-    stats = assign_rows(X, weight, centers, Metric.euclidean(5), labels, 1)
+    labels, stats = assigned(X, weight, centers, Metric.euclidean(5))
     assert stats.sums.dtype == np.float64
     np.testing.assert_array_equal(
         labels, nearest(X, weight, np.stack([np.eye(5)] * 3), np.zeros(3), centers)[0]

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import Supervision
+from likewise._rows import as_rows
 from likewise.kmeans._links import LinkedRows, Penalty
 from likewise.kmeans._metric import Metric
-from reference.kmeans import link_energy
+from reference.kmeans import gathered, link_energy
 
 
 def drawn_links(rng, n, n_pairs, n_groups):
@@ -52,8 +53,7 @@ def problem(seed, kind, *, constant=False, n=9, d=2, k=3, n_pairs=10, n_groups=3
     hints = drawn_links(rng, n, n_pairs, n_groups)
     metric = drawn_metric(rng, kind, k, d)
     penalty = Penalty(1.5, 0.7, 2.0, 0.0, 3.0) if constant else Penalty(1.5, 0.7, 0.0, 1.0, None)
-    closure = hints.closure(on_conflict="keep")
-    linked = LinkedRows(X, np.ones(n), hints, closure, penalty, np.random.RandomState(seed))
+    linked = LinkedRows(as_rows(X), gathered(X, hints), penalty, np.random.RandomState(seed))
     return X, hints, metric, penalty, linked, rng.normal(size=(k, d))
 
 
@@ -125,14 +125,8 @@ def test_groups_equal_their_pairs_written_out():
     )
     placed = []
     for hints in (groups, pairs):
-        linked = LinkedRows(
-            X,
-            np.ones(12),
-            hints,
-            hints.closure(),
-            Penalty(1.0, 1.0, 0.0, 1.0, None),
-            np.random.RandomState(0),
-        )
+        penalty = Penalty(1.0, 1.0, 0.0, 1.0, None)
+        linked = LinkedRows(as_rows(X), gathered(X, hints), penalty, np.random.RandomState(0))
         placed.append(linked.place(drawn_metric(np.random.default_rng(5), "own full", 4, 3), X[:4], None))
     np.testing.assert_array_equal(placed[0].labels, placed[1].labels)
     assert placed[0].energy == pytest.approx(placed[1].energy)
@@ -144,14 +138,8 @@ def test_by_hand_a_must_link_pulls_the_nearer_end_over():
     X = np.array([[0.0], [3.0], [10.0]])
     hints = Supervision.from_links(3, must=[(1, 2)])
     for penalty, labels, energy in ((45.0, [1, 1], 49.0), (30.0, [0, 1], 39.0)):
-        linked = LinkedRows(
-            X,
-            np.ones(3),
-            hints,
-            hints.closure(),
-            Penalty(1.0, 1.0, penalty, 0.0, penalty),
-            np.random.RandomState(0),
-        )
+        cost = Penalty(1.0, 1.0, penalty, 0.0, penalty)
+        linked = LinkedRows(as_rows(X), gathered(X, hints), cost, np.random.RandomState(0))
         placed = linked.place(Metric.euclidean(1), np.array([[0.0], [10.0]]), None)
         assert placed.labels.tolist() == labels
         assert placed.energy == energy

@@ -15,13 +15,14 @@ from sklearn.metrics import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
+from likewise._rows import as_rows
 from likewise.kmeans._links import LinkedRows, Penalty
 from likewise.kmeans._loop import Learning, Steps
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._reach import Reach
 from likewise.kmeans._stats import ClusterStats
 from likewise.supervision import sample_links
-from reference.kmeans import scatter
+from reference.kmeans import gathered, scatter
 
 PLAIN = [COPKMeans, ConstrainedKMeans, PCKMeans, SeededKMeans]
 
@@ -51,9 +52,9 @@ def test_no_sweep_and_no_move_of_the_centres_raises_the_objective(seed, constant
     X = rng.normal(size=(60, 3)) + 2 * np.eye(3)[y]
     hints = sample_links(y, 40, noise=0.2, random_state=seed % 1000)
     penalty = Penalty(1.0, 1.0, 4.0, 0.0, 4.0) if constant else Penalty(1.0, 1.0, 0.0, 1.0, None)
-    closure = hints.closure(on_conflict="keep")
-    linked = LinkedRows(X, np.ones(60), hints, closure, penalty, np.random.RandomState(0))
-    steps = Steps(X, np.ones(60), 3, hinted=linked)
+    named = gathered(X, hints)
+    linked = LinkedRows(as_rows(X), named, penalty, np.random.RandomState(0))
+    steps = Steps(X, 3, hinted=linked)
     A = rng.uniform(0.5, 2, size=(1, 3))
     metric = Metric(A, np.log(A).sum(axis=1))
     centers, previous, values = rng.normal(size=(3, 3)), None, []
@@ -78,10 +79,9 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
         must_groups=[[10, 11, 12]],
         cannot_groups=[[13, 14, 15]],
     )
-    linked = LinkedRows(
-        X, np.ones(240), hints, hints.closure(), Penalty(1.0, 1.0, 0.0, 1.0, None), np.random.RandomState(0)
-    )
-    steps = Steps(X, np.ones(240), 3, hinted=linked, learning=Learning(diagonal, per_cluster, 1e-9, linked))
+    penalty = Penalty(1.0, 1.0, 0.0, 1.0, None)
+    linked = LinkedRows(as_rows(X), gathered(X, hints), penalty, np.random.RandomState(0))
+    steps = Steps(X, 3, hinted=linked, learning=Learning(diagonal, per_cluster, 1e-9, linked))
     metric = Metric.euclidean(3)
     labels = rng.integers(0, 3, 240).astype(np.int32)
     labels[:10] = [0, 1, 1, 1, 2, 0, 1, 1, 0, 2]  # breaks two must-links and a cannot-link

@@ -4,6 +4,9 @@ import itertools
 
 import numpy as np
 
+from likewise._rows import as_rows
+from likewise.kmeans._named import Named
+
 
 def nearest(X, weight, A, log_det, centers):
     """Labels, sums, counts and cost by the plain formula; A has one (d, d) matrix a cluster."""
@@ -60,3 +63,8 @@ def scatter(X, labels, centers, hints, k, far):
             S[g] += w / 2 * outer
             S[h] += w / 2 * outer
     return S
+
+
+def gathered(X, hints):
+    rows, few = hints.named()
+    return Named.of(as_rows(X), rows, few, few.closure(on_conflict="keep"))

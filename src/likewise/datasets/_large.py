@@ -129,7 +129,7 @@ class ParquetRows(MappedRows):
         scratch: Any = None,
     ) -> None:
         parquet = require("pyarrow.parquet", extra="scale")
-        self._path, self._scratch = Path(path), scratch
+        self._path = Path(path)
         self._files = sorted(self._path.rglob("*.parquet")) if self._path.is_dir() else [self._path]
         if not self._files:
             raise FileNotFoundError(f"{path} is a folder with no file that ends in .parquet.")
@@ -145,7 +145,7 @@ class ParquetRows(MappedRows):
         blocks = _blocks(n_rows, len(names), memory_limit, block_rows)
         # No rows are held: this stands for the file's shape and dtype until the rows are asked for.
         like = np.broadcast_to(np.float32(0) if single else np.float64(0), (n_rows, len(names)))
-        super().__init__(like, blocks)
+        super().__init__(like, blocks, scratch=scratch)
         self._written = False
 
     def _write(self) -> None:
@@ -201,10 +201,10 @@ class ParquetRows(MappedRows):
         self._write()
         return super().through(function)
 
-    def map(self, work: Any, threads: int | None = None) -> Iterator[Any]:
-        """Yield what ``work(block, rows)`` returns for each block, in order."""
+    def map(self, work: Any, column: Any = None, **how: Any) -> Iterator[Any]:
+        """Yield what ``work(block)`` returns for each block, in order."""
         self._write()
-        return super().map(work, threads)
+        return super().map(work, column, **how)
 
 
 def _schema(parquet: Any, file: Path) -> tuple[int, dict[str, str]]:

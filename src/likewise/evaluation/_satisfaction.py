@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class Satisfaction:
         """The share of all links that are kept; 1 where there are none, for then none is broken."""
         total = self.n_must + self.n_cannot
         return (self.n_must_kept + self.n_cannot_kept) / total if total else 1.0
+
+    def of_rows(self, rows: IntArray) -> Satisfaction:
+        """Return the same for hints that were about these rows alone: row i of theirs is ``rows[i]``."""
+        return replace(self, broken_must=rows[self.broken_must], broken_cannot=rows[self.broken_cannot])
 
     def __str__(self) -> str:
         return (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,14 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
-from likewise._rows import Rows
+from likewise._rows import Block, Rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
-from likewise.evaluation import link_satisfaction
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
 from likewise.kmeans._metric import Metric
-from likewise.kmeans._stats import mean_row, weights_within
-from likewise.seeding import extend_seeds, fewest_broken, seeds_from_closure
+from likewise.kmeans._named import Named
+from likewise.kmeans._stats import mean_row
+from likewise.seeding import MANY_ROWS, Tied, extend_seeds, fewest_broken, overdrawn, seeds_from_closure
 from likewise.supervision import Closure, Supervision
 
 # How many iterations of each start are made before the promising ones are chosen.
@@ -60,23 +62,19 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     # ------------------------------------------------------------------ what a member supplies
 
-    def _closure(self, hints: Supervision) -> Closure:
-        """Return the closure that the start is drawn from."""
-        return hints.closure()
+    def _closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
+        """Return the closure that the start is drawn from, of hints about these rows alone."""
+        return self._hard_closure(hints, rows)
 
-    def _hinted_rows(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> HintedRows | None:
+    def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> HintedRows | None:
         """Return the rows that hints hold in place, or None."""
         return None
 
-    def _parts(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> tuple[HintedRows | None, Learning | None]:
+    def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[HintedRows | None, Learning | None]:
         """Return the rows that hints hold in place, and how a metric is learned, either or both None."""
-        return self._hinted_rows(X, weight, hints, closure, rng), None
+        return self._hinted_rows(X, named, rng), None
 
-    def _suggested_metric(self, X: Rows, weight: np.ndarray, closure: Closure) -> Metric | None:
+    def _suggested_metric(self, X: Rows, named: Named) -> Metric | None:
         """Return the metric that the must-links suggest, where one is learned."""
         return None
 
@@ -88,11 +86,13 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return how many starts, the first ones, take their centres from the hints."""
         return 1
 
-    def _seeds(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> np.ndarray:
-        """Return the starting centres that the hints suggest."""
-        return seeds_from_closure(X, closure, self.n_clusters, weight, rng)
+    def _seeds(self, named: Named, draws: Rows, rng: Any) -> np.ndarray:
+        """Return the starting centres that the hints suggest; what they leave open comes from `draws`."""
+        return seeds_from_closure(named.X, named.closure, self.n_clusters, named.weight, rng, draws=draws)
+
+    def _order(self, fit: Fit, named: Named) -> np.ndarray | None:
+        """Return which cluster takes each number, or None to leave them as they are."""
+        return None
 
     # ------------------------------------------------------------------ fitting
 
@@ -117,17 +117,19 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self : object
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
-        weight = self._row_weights(sample_weight, len(rows))
+        rows = self._weighed(rows, sample_weight)
         rng = check_random_state(self.random_state)
-        closure = self._closure(hints)
+        told, few = hints.named()
+        closure = self._closure(few, told)
 
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
-        middle = mean_row(rows, weight)
-        rows = rows.through(lambda block: block - middle)  # distances lose fewer digits around the origin
-        hinted, learning = self._parts(rows, weight, hints, closure, rng)
-        steps = Steps(rows, weight, self.n_clusters, hinted=hinted, learning=learning)
+        middle = mean_row(rows)
+        rows = rows.through(partial(_less, middle))  # distances lose fewer digits around the origin
+        named = Named.of(rows, told, few, closure)
+        hinted, learning = self._parts(rows, named, rng)
+        steps = Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
         shift_tol = self.tol * steps.variance
-        starts = self._starts(rows, weight, hints, closure, middle, rng)
+        starts = self._starts(rows, named, middle, rng)
         try_first = hinted is not None and "links" in hints.kinds and len(starts) > 2
         progress = Progress(self, X, len(starts) + 2 * try_first)
 
@@ -147,22 +149,24 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
         if hinted is not None and try_first:
             tried = [run(start, min(_TRIAL, self.max_iter)) for start in starts]
-            starts = _promising(tried, hinted, hints)
+            starts = _promising(tried, hinted, few)
         fits = [run(start, self.max_iter) for start in starts]
-        best = _choose(fits, hinted, hints)
-        self._keep(best, steps.labels_of(best), middle, hints)
+        best, renumber = _choose(fits, hinted, few), None
+        order = self._order(best, named)
+        if order is not None:
+            renumber = np.argsort(order).astype(np.int32)
+        labels = steps.labels_of(best, renumber)
+        self._keep(best if order is None else _in_order(best, order), labels, middle, named)
         progress.finish()
         return self
 
-    def _row_weights(self, sample_weight: Any, n_samples: int) -> np.ndarray:
-        """Return the weight of each row; where all are 1, in no memory."""
+    def _weighed(self, rows: Rows, sample_weight: Any) -> Rows:
+        """Return the rows with their weights; where all are 1, they take no memory."""
         if sample_weight is None:
-            return np.broadcast_to(np.float64(1.0), n_samples)
-        return self._check_weight(sample_weight, n_samples)
+            return rows
+        return rows.weighed(self._check_weight(sample_weight, len(rows)))
 
-    def _starts(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, middle: Any, rng: Any
-    ) -> list[Start]:
+    def _starts(self, X: Rows, named: Named, middle: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
 
         Where a metric is learned, every third start has the metric that the must-links suggest from the
@@ -173,20 +177,33 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         if not isinstance(self.init, str):
             given = self._given_init(self.init, (self.n_clusters, X.shape[1]))
             return [Start(given - middle, plain)]
-        suggested = self._suggested_metric(X, weight, closure)
-        hinted = self._n_hinted_starts(hints) if self.init == "hints" and hints else 0
+        suggested = self._suggested_metric(X, named)
+        hinted = self._n_hinted_starts(named.hints) if self.init == "hints" and named.hints else 0
+        spaces: dict[int, tuple[Named, Rows]] = {}
         starts = []
-        for number in range(self._n_starts(hints)):
+        for number in range(self._n_starts(named.hints)):
             metric = plain if suggested is None or number % 3 else suggested
-            space = X if metric is plain else X.through(metric.embed)
+            if id(metric) not in spaces:
+                spaces[id(metric)] = self._space(X, named, None if metric is plain else metric, rng)
+            here, draws = spaces[id(metric)]
             if number < hinted:
-                seeds = self._seeds(space, weight, hints, closure, rng)
+                seeds = self._seeds(here, draws, rng)
             else:
-                seeds = extend_seeds(space, np.empty((0, X.shape[1])), self.n_clusters, weight, rng)
+                seeds = extend_seeds(draws, np.empty((0, X.shape[1])), self.n_clusters, None, rng)
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
         return starts
 
-    def _keep(self, fit: Fit, labels: np.ndarray, middle: np.ndarray, hints: Supervision) -> None:
+    def _space(self, X: Rows, named: Named, metric: Metric | None, rng: Any) -> tuple[Named, Rows]:
+        """Return the named rows in a metric's space, and the rows there that seeds are drawn from."""
+        if metric is not None:
+            X = X.through(metric.embed)
+            named = named.through(X)
+        if len(X) <= MANY_ROWS:
+            return named, X
+        tied = Tied.of(named.X, named.closure, named.weight, named.rows)
+        return named, overdrawn(X, self.n_clusters, tied, rng)
+
+    def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
         self.labels_ = labels
         self.cluster_centers_ = (fit.centers + middle).astype(middle.dtype)
         self.n_iter_ = fit.n_iter
@@ -194,9 +211,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self._metric = fit.metric
         self._n_features_out = self.n_clusters
         if "links" in self._honours:
-            self.violations_ = link_satisfaction(labels, hints)
+            self.violations_ = named.satisfaction(fit.assigned.told)
         why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
-        if not self._warn_few_clusters(labels, self.n_clusters, why) and not fit.converged:
+        found = int(np.count_nonzero(fit.assigned.stats.counts))
+        if not self._warn_few_clusters(found, self.n_clusters, why) and not fit.converged:
             self._warn_not_converged(fit.n_iter)
 
     # ------------------------------------------------------------------ using
@@ -207,40 +225,44 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         return rows, self._metric, np.asarray(self.cluster_centers_, dtype=np.float64)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """Return the cluster of each new row: the nearest one, since nothing was said of it.
 
         Takes what `fit` takes.
         """
         rows, metric, centers = self._new_rows(X)
-        labels = np.empty(len(rows), dtype=np.int32)
+        return rows.produce(partial(_nearest_center, metric, centers), np.int32)
 
-        def label(block: np.ndarray, part: slice) -> None:
-            labels[part] = metric.costs(block, centers).argmin(axis=1)
-
-        list(rows.map(label))
-        return labels
-
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Any:
         """Return the distance of each row to each centre, shape (n_samples, n_clusters)."""
         rows, metric, centers = self._new_rows(X)
-        out = np.empty((len(rows), len(centers)), dtype=rows.dtype)
-
-        def measure(block: np.ndarray, part: slice) -> None:
-            out[part] = np.sqrt(metric.distances(block, centers))
-
-        list(rows.map(measure))
-        return out
+        return rows.produce(partial(_distances, metric, centers), rows.dtype, len(centers))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the cost of the rows in their nearest clusters, links left out. Higher is better."""
         rows, metric, centers = self._new_rows(X)
-        weight = self._row_weights(sample_weight, len(rows))
+        return -self._weighed(rows, sample_weight).sum(partial(_cost, metric, centers))
 
-        def cost(block: np.ndarray, part: slice) -> float:
-            return float(weights_within(weight, part) @ metric.costs(block, centers).min(axis=1))
 
-        return -sum(rows.map(cost))
+def _less(middle: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return X - middle
+
+
+def _nearest_center(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return metric.costs(X, centers).argmin(axis=1)
+
+
+def _distances(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return np.sqrt(metric.distances(X, centers))
+
+
+def _cost(metric: Metric, centers: np.ndarray, block: Block) -> float:
+    return float(block.weight @ metric.costs(block.X, centers).min(axis=1))
+
+
+def _in_order(fit: Fit, order: np.ndarray) -> Fit:
+    """Return a fit with its clusters renumbered; what was found of its rows keeps the old numbers."""
+    return replace(fit, centers=fit.centers[order])
 
 
 def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> Fit:
@@ -255,9 +277,8 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
     """
     if hinted is None or "links" not in hints.kinds:
         return _lowest(fits)
-    linked = hints[hinted.rows]
     nearest = [fit.assigned.nearest for fit in fits]
-    equal = [fits[at] for at in fewest_broken(nearest, linked)]
+    equal = [fits[at] for at in fewest_broken(nearest, hints)]
     plain = [fit for fit in equal if not fit.start.learn]
     return _lowest(plain or equal)
 

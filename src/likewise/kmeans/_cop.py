@@ -11,7 +11,7 @@ from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import AFRESH, Placed, adjacency, descend, groups_of_rows, margins
 from likewise.kmeans._metric import Metric
-from likewise.supervision import Closure, Supervision
+from likewise.kmeans._named import Named
 
 _MAX_STEPS = 200_000
 _NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -24,11 +24,10 @@ class ApartComponents:
     every link is a colouring of it with k colours.
     """
 
-    def __init__(self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, k: int) -> None:
-        self.rows = np.unique(hints.links.rows)
-        self.X = np.asarray(X.take(self.rows), dtype=np.float64)
-        self.weight = weight[self.rows]
-        names, self._node = np.unique(closure.component[self.rows], return_inverse=True)
+    def __init__(self, named: Named, k: int) -> None:
+        closure = named.closure
+        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
+        names, self._node = np.unique(closure.component, return_inverse=True)
         self._n = len(names)
         self._first_row = self.rows[np.unique(self._node, return_index=True)[1]]
         self._edges = np.searchsorted(names, closure.cannot)
@@ -221,9 +220,5 @@ class COPKMeans(KMeansFamily):
 
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
 
-    def _hinted_rows(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> ApartComponents | None:
-        if "links" not in hints.kinds:
-            return None
-        return ApartComponents(X, weight, hints, closure, self.n_clusters)
+    def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> ApartComponents | None:
+        return ApartComponents(named, self.n_clusters) if "links" in named.hints.kinds else None

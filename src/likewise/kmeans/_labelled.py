@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,19 +12,18 @@ from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import Placed
 from likewise.kmeans._loop import Fit
 from likewise.kmeans._metric import Metric
+from likewise.kmeans._named import Named
 from likewise.kmeans._stats import ClusterStats
 from likewise.seeding import extend_seeds
-from likewise.supervision import Closure, Supervision
+from likewise.supervision import Supervision
 
 
 class PinnedRows:
     """Rows whose cluster is given."""
 
-    def __init__(self, X: Rows, weight: np.ndarray, hints: Supervision) -> None:
-        self.rows = np.flatnonzero(hints.label_codes >= 0)
-        self.X = np.asarray(X.take(self.rows), dtype=np.float64)
-        self.weight = weight[self.rows]
-        self._labels = hints.label_codes[self.rows]
+    def __init__(self, named: Named) -> None:
+        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
+        self._labels = named.hints.label_codes
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
         """Return the given clusters, and what they cost."""
@@ -77,16 +75,13 @@ class SeededKMeans(KMeansFamily):
 
     _honours: ClassVar[frozenset[str]] = frozenset({"labels"})
 
-    def _seeds(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> np.ndarray:
-        codes = hints.label_codes
-        rows = np.flatnonzero(codes >= 0)
-        stats = ClusterStats.of(X.take(rows), codes[rows], weight[rows], len(hints.classes))
+    def _seeds(self, named: Named, draws: Rows, rng: Any) -> np.ndarray:
+        hints = named.hints
+        stats = ClusterStats.of(named.X, hints.label_codes, named.weight, len(hints.classes))
         if not (stats.counts > 0).all():
             empty = hints.classes[int(np.argmin(stats.counts))]
             raise ValueError(f"every row labelled {empty!r} has a sample_weight of 0, so it has no mean.")
-        return extend_seeds(X, stats.sums / stats.counts[:, None], self.n_clusters, weight, rng)
+        return extend_seeds(draws, stats.sums / stats.counts[:, None], self.n_clusters, None, rng)
 
     def _n_starts(self, hints: Supervision) -> int:
         return 1 if self.init == "hints" and len(hints.classes) == self.n_clusters else self.n_init
@@ -94,25 +89,25 @@ class SeededKMeans(KMeansFamily):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return self.n_init
 
-    def _keep(self, fit: Fit, labels: np.ndarray, middle: np.ndarray, hints: Supervision) -> None:
-        fit, labels = _in_class_order(fit, labels, hints)
-        super()._keep(fit, labels, middle, hints)
-        self.classes_ = hints.classes
+    def _order(self, fit: Fit, named: Named) -> np.ndarray:
+        return _class_order(fit.assigned.told, named.hints, self.n_clusters)
+
+    def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
+        super()._keep(fit, labels, middle, named)
+        self.classes_ = named.hints.classes
 
 
-def _in_class_order(fit: Fit, labels: np.ndarray, hints: Supervision) -> tuple[Fit, np.ndarray]:
-    """Renumber the clusters so that as many labelled rows of class c as can be are in cluster c.
+def _class_order(told: np.ndarray, hints: Supervision, k: int) -> np.ndarray:
+    """Return which cluster takes each number, so that as many labelled rows of class c as can be are in c.
 
     Nothing changes where the start was the classes' means and no class was left for another.
     """
-    k, codes = len(fit.centers), hints.label_codes
     shared = np.zeros((k, k))
-    np.add.at(shared, (codes[codes >= 0], labels[codes >= 0]), 1.0)
+    if "labels" in hints.kinds:
+        np.add.at(shared, (hints.label_codes, told), 1.0)
     shared += 1e-6 * np.eye(k)  # where the labels do not tell, clusters keep their numbers
-    order = linear_sum_assignment(shared, maximize=True)[1]
-    number = np.empty(k, dtype=labels.dtype)
-    number[order] = np.arange(k)
-    return replace(fit, centers=fit.centers[order]), number[labels]
+    order: np.ndarray = linear_sum_assignment(shared, maximize=True)[1]
+    return order
 
 
 class ConstrainedKMeans(SeededKMeans):
@@ -131,7 +126,5 @@ class ConstrainedKMeans(SeededKMeans):
     [0, 0, 0, 1]
     """
 
-    def _hinted_rows(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> PinnedRows | None:
-        return PinnedRows(X, weight, hints) if "labels" in hints.kinds else None
+    def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> PinnedRows | None:
+        return PinnedRows(named) if "labels" in named.hints.kinds else None

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from likewise._rows import Rows, as_rows
+from likewise._rows import Rows
 from likewise.kmeans._metric import Metric
+from likewise.kmeans._named import Named
 from likewise.kmeans._reach import Reach
-from likewise.supervision import Closure, Groups, Supervision
+from likewise.supervision import Groups
 
 _MAX_ROUNDS = 20
 _MAX_SWEEPS = 20
@@ -45,34 +46,22 @@ class Penalty:
 class LinkedRows:
     """The rows that some link names, and the energy of their labels."""
 
-    def __init__(
-        self,
-        X: np.ndarray | Rows,
-        weight: np.ndarray,
-        hints: Supervision,
-        closure: Closure,
-        penalty: Penalty,
-        rng: np.random.RandomState,
-    ) -> None:
-        links = hints.links
-        self.rows = np.unique(links.rows)
-        self.X = np.asarray(as_rows(X).take(self.rows), dtype=np.float64)
-        self.weight = weight[self.rows]
+    def __init__(self, X: Rows, named: Named, penalty: Penalty, rng: np.random.RandomState) -> None:
+        links = named.hints.links
+        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
         # A row of no weight still goes to its nearest cluster, if its links leave it the choice.
-        self._pull = np.maximum(self.weight, 1e-12 * weight.max())
+        self._pull = np.maximum(self.weight, 1e-12 * X.heaviest)
         self._penalty = penalty
-        place = np.full(hints.n_samples, -1, dtype=np.int64)
-        place[self.rows] = np.arange(len(self.rows))
-        self._ends = place[np.concatenate([links.must, links.cannot])]
+        self._ends = np.concatenate([links.must, links.cannot])
         self._is_cannot = np.repeat([False, True], [len(links.must), len(links.cannot)])
         self._weight = np.concatenate(
             [penalty.must_weight * links.must_weights, penalty.cannot_weight * links.cannot_weights]
         )
         self._difference = self.X[self._ends[:, 0]] - self.X[self._ends[:, 1]]
         self._indptr, self._partner, self._edge = adjacency(self._ends, len(self.rows))
-        self._set_groups(links.must_groups, links.cannot_groups, place)
-        self._component = closure.component[self.rows]
-        parts = [place[rows] for rows in closure.components(min_size=2)]
+        self._set_groups(links.must_groups, links.cannot_groups)
+        self._component = named.closure.component
+        parts = named.closure.components(min_size=2)
         self._components = (
             np.cumsum([0, *map(len, parts)], dtype=np.int64),
             np.concatenate([np.empty(0, dtype=np.int64), *parts]),
@@ -84,8 +73,8 @@ class LinkedRows:
             self._reach = Reach(X, self._difference[self._is_cannot], grouped, rng)
         self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
 
-    def _set_groups(self, must: Groups, cannot: Groups, place: np.ndarray) -> None:
-        self._groups = [place[rows] for rows in (*must, *cannot)]
+    def _set_groups(self, must: Groups, cannot: Groups) -> None:
+        self._groups = [np.asarray(rows) for rows in (*must, *cannot)]
         self._group_is_cannot = np.repeat([False, True], [len(must), len(cannot)])
         self._group_weight = np.concatenate(
             [self._penalty.must_weight * must.weights, self._penalty.cannot_weight * cannot.weights]

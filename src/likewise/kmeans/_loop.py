@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from likewise._rows import Rows, as_rows
+from likewise._rows import Block, Rows, as_rows
 from likewise.base import Progress
 from likewise.kmeans._links import Placed
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._reseed import moves_to_empty
 from likewise.kmeans._stats import (
+    NOBODY,
     ClusterStats,
     Held,
+    all_in_one,
     assign_rows,
+    label_recipe,
     moments_of,
     second_moment,
-    stats_of,
     total_cost,
 )
 
@@ -134,28 +136,25 @@ class Steps:
     def __init__(
         self,
         X: np.ndarray | Rows,
-        weight: np.ndarray,
         n_clusters: int,
         *,
         hinted: HintedRows | None = None,
         learning: Learning | None = None,
+        watch: np.ndarray = NOBODY,
     ) -> None:
-        self.rows, self.weight, self.k = as_rows(X), weight, n_clusters
+        self.rows, self.k = as_rows(X), n_clusters
         self.hinted, self.learning = hinted, learning
-        self._labels = np.zeros(len(self.rows), dtype=np.int32)
+        self._labels = self.rows.column(np.int32, all_in_one)
         self._labels_are: Assigned | None = None
-        self._told = np.empty(0, dtype=np.int64)
-        if learning is not None and learning.violations is not None:
-            self._told = learning.violations.rows
-        elif hinted is not None:
-            self._told = hinted.rows
+        self._watch = watch if hinted is None else hinted.rows
         diagonal = learning is None or learning.diagonal
         held = Held.none() if hinted is None else Held(hinted.rows, np.zeros_like(hinted.rows))
-        self._free_second = self._second = second_moment(self.rows, weight, diagonal=diagonal, held=held)
+        self._free_second = self._second = second_moment(self.rows, diagonal=diagonal, held=held)
         if hinted is not None:
-            self._second = self._second + second_moment(hinted.X, hinted.weight, diagonal=diagonal)
+            told = as_rows(hinted.X, weight=hinted.weight)
+            self._second = self._second + second_moment(told, diagonal=diagonal)
         spread = self._second if self._second.ndim == 1 else self._second.diagonal()
-        spread = np.sqrt(np.maximum(spread / max(weight.sum(), 1e-300), 0.0))
+        spread = np.sqrt(np.maximum(spread / max(self.rows.total_weight, 1e-300), 0.0))
         self._scale = np.where(spread > 0, spread, 1.0)
         self.variance = float(np.square(spread).mean())  # X is centred
 
@@ -167,7 +166,9 @@ class Steps:
         if self.hinted is not None:
             placed = self.hinted.place(metric, centers, None if told is None else told.astype(np.int64))
             held = Held(self.hinted.rows, placed.labels)
-        stats = assign_rows(self.rows, self.weight, centers, metric, self._labels, moments=moments, held=held)
+        stats = assign_rows(
+            self.rows, self._labels, centers, metric, moments=moments, held=held, watch=self._watch
+        )
         objective = total_cost(stats, centers, metric, self._free_second)
         nearest = np.empty(0, dtype=np.int64)
         if self.hinted is not None and placed is not None:
@@ -177,39 +178,43 @@ class Steps:
             nearest = placed.nearest
         if (stats.counts == 0).any():
             stats, held = self._reseed(stats, held, centers, metric, moments)
-        done = Assigned(stats, objective, nearest, self._labels[self._told], held)
+        done = Assigned(stats, objective, nearest, stats.watched, held)
         self._labels_are = done
         return done
 
-    def labels_of(self, fit: Fit) -> np.ndarray:
-        """Return the labels that a fit stands for: they are there if its pass was the last one."""
+    def labels_of(self, fit: Fit, renumber: np.ndarray | None = None) -> Any:
+        """Return the labels that a fit stands for, and end here; they are there if its pass was the last."""
         if self._labels_are is not fit.assigned:
-            held = fit.assigned.held
-            assign_rows(self.rows, self.weight, fit.centers, fit.metric, self._labels, held=held)
-            self._labels_are = fit.assigned
-        return self._labels
+            # Its recipe is looked at when the labels are, so that no pass is made for nothing else.
+            recipe = label_recipe(self.rows.dtype, fit.centers, fit.metric, fit.assigned.held)
+            self._labels = self.rows.column(np.int32, recipe)
+        return self.rows.whole(self._labels, renumber)
 
     def _reseed(
         self, stats: ClusterStats, held: Held, centers: np.ndarray, metric: Metric, moments: str | None
     ) -> tuple[ClusterStats, Held]:
         """Fill empty clusters, where rows can be found for them. Labels are written."""
-        moves = moves_to_empty(
-            self.rows, self.weight, self._labels, held, self.hinted, centers, metric,
-            np.flatnonzero(stats.counts == 0),
-        )  # fmt: skip
+        empty = np.flatnonzero(stats.counts == 0)
+        moves = moves_to_empty(self.rows, self._labels, held, self.hinted, centers, metric, empty)
         if not moves:
             return stats, held
         rows = np.concatenate([move.rows for move in moves])
         before = np.concatenate([move.before for move in moves])
         labels = np.repeat([move.cluster for move in moves], [len(move.rows) for move in moves])
-        self._labels[rows] = labels
-        changed = stats.changed + self._changes(rows, before, labels)
-        stats = replace(
-            stats_of(self.rows, self._labels, self.weight, self.k, moments=moments), changed=changed
-        )
-        every = np.concatenate([rows, held.rows])
-        every, first = np.unique(every, return_index=True)
-        return stats, Held(every, np.concatenate([labels, held.labels])[first].astype(np.int32))
+        every, first = np.unique(np.concatenate([rows, held.rows]), return_index=True)
+        held = Held(every, np.concatenate([labels, held.labels])[first].astype(np.int32))
+        watched, k = Held(self._watch, self._watch), self.k
+
+        def move(block: Block) -> ClusterStats:
+            assert block.kept is not None
+            at, given = held.within(block.rows)
+            block.kept[at] = given
+            found = ClusterStats.of(block.X, block.kept, block.weight, k, moments=moments)
+            return replace(found, watched=block.kept[watched.within(block.rows)[0]])
+
+        recipe = label_recipe(self.rows.dtype, centers, metric, held)
+        moved = self.rows.sum(move, self._labels, becomes=recipe)
+        return replace(moved, changed=stats.changed + self._changes(rows, before, labels)), held
 
     def _changes(self, rows: np.ndarray, before: np.ndarray, labels: np.ndarray) -> int:
         """Return by how many the changed labels become more if `rows` go from `before` to `labels`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from likewise._rows import Rows, as_rows
+from likewise._rows import Block, Rows, as_rows
 from likewise.kmeans._metric import Metric
 
 # All rows are compared below this many; above it, the rows that are extreme along some direction.
@@ -63,12 +63,12 @@ class Reach:
 def _extremes(X: Rows, directions: np.ndarray) -> np.ndarray:
     """Return the rows that reach farthest along each direction and against it, block by block."""
 
-    def farthest(block: np.ndarray, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+    def farthest(block: Block) -> tuple[np.ndarray, np.ndarray]:
         if not len(block):
             return np.zeros(2 * len(directions), dtype=np.int64), np.full(2 * len(directions), -np.inf)
-        projected = directions @ block.T
+        projected = directions @ block.X.T
         at = np.concatenate([projected.argmax(axis=1), projected.argmin(axis=1)])
-        return rows.start + at, np.concatenate([projected.max(axis=1), -projected.min(axis=1)])
+        return block.rows.start + at, np.concatenate([projected.max(axis=1), -projected.min(axis=1)])
 
     best = np.full(2 * len(directions), -np.inf)
     found = np.zeros(len(best), dtype=np.int64)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likewise._rows import Rows
+from likewise._rows import Block, Column, Rows
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import Held
 
@@ -26,8 +27,7 @@ class Move:
 
 def moves_to_empty(
     X: Rows,
-    weight: np.ndarray,
-    labels: np.ndarray,
+    labels: Column,
     held: Held,
     hinted: HintedRows | None,
     centers: np.ndarray,
@@ -39,46 +39,60 @@ def moves_to_empty(
     Rows on their centre are left alone: X has fewer distinct rows than clusters. No cluster is emptied.
     """
     k = len(centers)
+    sizes = X.sum(partial(_sizes, metric, k), labels)
+    rows_left, least = sizes.counts, 1e-12 * sizes.longest
 
-    def sizes(block: np.ndarray, rows: slice) -> tuple[np.ndarray, float]:
-        return np.bincount(labels[rows], minlength=k), float(metric.lengths(block).max(initial=0.0))
-
-    parts = list(X.map(sizes))
-    rows_left = np.sum([counts for counts, _ in parts], axis=0)
-    least = 1e-12 * max(longest for _, longest in parts)
-
-    def costs(block: np.ndarray, own: np.ndarray, part: np.ndarray) -> np.ndarray:
-        cost = metric.distances(block, centers)[np.arange(len(block)), own]
+    def costs(rows: np.ndarray, own: np.ndarray, part: np.ndarray) -> np.ndarray:
+        cost = metric.distances(rows, centers)[np.arange(len(rows)), own]
         return np.where(cost > least, cost, 0.0) * part
 
-    def costliest(block: np.ndarray, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+    def costliest(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         # At most k clusters have one row left, and at most k are empty: no more rows are ever looked at.
-        cost = costs(block, labels[rows], weight[rows])
-        cost[held.within(rows)[0]] = 0.0
+        assert block.kept is not None
+        cost = costs(block.X, block.kept, block.weight)
+        cost[held.within(block.rows)[0]] = 0.0
         best = np.argsort(-cost, kind="stable")[: 2 * k]
         best = best[cost[best] > 0]
-        return rows.start + best, cost[best]
+        return block.rows.start + best, cost[best], block.kept[best]
 
-    rows, cost = (np.concatenate(found) for found in zip(*X.map(costliest), strict=True))
-    candidates = [rows[at : at + 1] for at in np.argsort(-cost, kind="stable")]
+    found = list(X.map(costliest, labels))
+    rows, cost, own = (np.concatenate(part) for part in zip(*found, strict=True))
+    candidates = [(rows[at : at + 1], own[at : at + 1]) for at in np.argsort(-cost, kind="stable")]
     if hinted is not None:
         unit = hinted.units()
-        cost = costs(hinted.X, labels[hinted.rows], hinted.weight)
+        cost = costs(hinted.X, held.labels, hinted.weight)
         order = np.argsort(-cost, kind="stable")
         order = order[(cost[order] > 0) & (unit[order] >= 0)]
         order = order[np.sort(np.unique(unit[order], return_index=True)[1])]
         by_unit = np.argsort(unit, kind="stable")
         first, last = (np.searchsorted(unit[by_unit], unit[order], side=side) for side in ("left", "right"))
-        candidates += [hinted.rows[by_unit[a:b]] for a, b in zip(first, last, strict=True)]
+        members = (by_unit[a:b] for a, b in zip(first, last, strict=True))
+        candidates += [(hinted.rows[unit], held.labels[unit]) for unit in members]
 
     moves = []
     waiting = iter(candidates)
     for h in empty:
-        for moving in waiting:
-            taken = np.bincount(labels[moving], minlength=k)
+        for moving, before in waiting:
+            taken = np.bincount(before, minlength=k)
             if (taken < np.maximum(rows_left, 1)).all():
                 rows_left = rows_left - taken
                 rows_left[h] += len(moving)
-                moves.append(Move(moving, labels[moving], int(h)))
+                moves.append(Move(moving, before, int(h)))
                 break
     return moves
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """How many rows each cluster has, and the length of the longest row."""
+
+    counts: np.ndarray
+    longest: float
+
+    def __add__(self, other: _Sizes) -> _Sizes:
+        return _Sizes(self.counts + other.counts, max(self.longest, other.longest))
+
+
+def _sizes(metric: Metric, k: int, block: Block) -> _Sizes:
+    assert block.kept is not None
+    return _Sizes(np.bincount(block.kept, minlength=k), float(metric.lengths(block.X).max(initial=0.0)))

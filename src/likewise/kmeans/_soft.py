@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from likewise._rows import Rows
+from likewise._rows import Rows, as_rows
 from likewise.base import Rule, choice, real
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import LinkedRows, Penalty
 from likewise.kmeans._loop import Fit, Learning
 from likewise.kmeans._metric import Metric, inverse_metric
+from likewise.kmeans._named import Named
 from likewise.kmeans._stats import second_moment
 from likewise.supervision import Closure, Supervision
 
@@ -29,19 +30,17 @@ class _SoftLinks(KMeansFamily, ABC):
         "cannot_weight": real(0, strict=True),
     }
 
-    def _closure(self, hints: Supervision) -> Closure:
-        return self._soft_closure(hints)
+    def _closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
+        return self._soft_closure(hints, rows=rows)
 
     @abstractmethod
-    def _penalty(self, X: Rows, weight: np.ndarray) -> Penalty:
+    def _penalty(self, X: Rows) -> Penalty:
         """Return what a broken link costs."""
 
-    def _hinted_rows(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> LinkedRows | None:
-        if "links" not in hints.kinds:
+    def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> LinkedRows | None:
+        if "links" not in named.hints.kinds:
             return None
-        return LinkedRows(X, weight, hints, closure, self._penalty(X, weight), rng)
+        return LinkedRows(X, named, self._penalty(X), rng)
 
 
 class PCKMeans(_SoftLinks):
@@ -136,8 +135,8 @@ class PCKMeans(_SoftLinks):
         self.must_weight = must_weight
         self.cannot_weight = cannot_weight
 
-    def _penalty(self, X: Rows, weight: np.ndarray) -> Penalty:
-        scale = 2.0 * float(second_moment(X, weight, diagonal=True).sum() / weight.sum())
+    def _penalty(self, X: Rows) -> Penalty:
+        scale = 2.0 * float(second_moment(X, diagonal=True).sum() / X.total_weight)
         return Penalty(self.must_weight, self.cannot_weight, alpha=scale, beta=0.0, reach=scale)
 
 
@@ -182,44 +181,40 @@ class _LearnedMetric(_SoftLinks):
         self.cannot_weight = cannot_weight
         self.regularization = regularization
 
-    def _penalty(self, X: Rows, weight: np.ndarray) -> Penalty:
+    def _penalty(self, X: Rows) -> Penalty:
         return Penalty(self.must_weight, self.cannot_weight, alpha=0.0, beta=1.0, reach=None)
 
-    def _parts(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> tuple[LinkedRows | None, Learning]:
-        linked = self._hinted_rows(X, weight, hints, closure, rng)
+    def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[LinkedRows | None, Learning]:
+        linked = self._hinted_rows(X, named, rng)
         return linked, Learning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
 
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return 2  # one with each metric to begin with
 
-    def _suggested_metric(self, X: Rows, weight: np.ndarray, closure: Closure) -> Metric:
+    def _suggested_metric(self, X: Rows, named: Named) -> Metric:
         """Return the inverse of the scatter within must-link components, drawn towards that of all rows.
 
         The first is what relevant component analysis uses; the second counts as one component of two rows.
         """
         diagonal = self.metric == "diagonal"
-        total = second_moment(X, weight, diagonal=diagonal)
-        spread = np.sqrt((total if diagonal else total.diagonal()) / weight.sum())
-        rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
-        _, place = np.unique(closure.component[rows], return_inverse=True)
-        within = np.asarray(X.take(rows), dtype=np.float64)
+        total = second_moment(X, diagonal=diagonal)
+        spread = np.sqrt((total if diagonal else total.diagonal()) / X.total_weight)
+        rows, place = named.in_components()
+        weight = named.weight[rows]
+        within = np.asarray(named.X[rows], dtype=np.float64)
         means = np.zeros((place.max(initial=-1) + 1, X.shape[1]))
-        count = np.bincount(place, weights=weight[rows], minlength=len(means))
-        np.add.at(means, place, weight[rows, None] * within)
+        count = np.bincount(place, weights=weight, minlength=len(means))
+        np.add.at(means, place, weight[:, None] * within)
         within -= (means / np.maximum(count, 1e-300)[:, None])[place]
         freedom = (
-            (weight[rows].sum() - count.sum() / np.maximum(np.bincount(place), 1).mean())
-            if len(rows)
-            else 0.0
+            (weight.sum() - count.sum() / np.maximum(np.bincount(place), 1).mean()) if len(rows) else 0.0
         )
-        scatter = second_moment(within, weight[rows], diagonal=diagonal) + total / weight.sum()
+        scatter = second_moment(as_rows(within, weight=weight), diagonal=diagonal) + total / X.total_weight
         scale = np.where(spread > 0, spread, 1.0)
         return inverse_metric(scatter[None], np.array([freedom + 1.0]), scale, self.regularization)
 
-    def _keep(self, fit: Fit, labels: np.ndarray, middle: np.ndarray, hints: Supervision) -> None:
-        super()._keep(fit, labels, middle, hints)
+    def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
+        super()._keep(fit, labels, middle, named)
         A = fit.metric.A
         if self.metric == "full" and fit.metric.diagonal:  # the labels settled before a metric was fitted
             A = np.stack([np.diag(a) for a in A])
@@ -340,10 +335,8 @@ class MKMeans(_LearnedMetric):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return 0
 
-    def _suggested_metric(self, X: Rows, weight: np.ndarray, closure: Closure) -> Metric:
-        return super()._suggested_metric(X, weight, Supervision.none(len(X)).closure())
+    def _suggested_metric(self, X: Rows, named: Named) -> Metric:
+        return super()._suggested_metric(X, Named.none(X))
 
-    def _parts(
-        self, X: Rows, weight: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> tuple[None, Learning]:
-        return None, super()._parts(X, weight, hints, closure, rng)[1]
+    def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[None, Learning]:
+        return None, super()._parts(X, named, rng)[1]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from likewise._rows import Rows, added, as_rows
+from likewise._rows import Block, Column, Recipe, Rows, as_rows
 from likewise.kmeans._metric import Metric
+
+NOBODY = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +29,24 @@ class ClusterStats:
         Weighted sums of the squares, or of the outer squares, where a cluster has its own metric.
     changed : int
         How many rows have another label than before.
+    watched : ndarray of int32
+        The labels of the rows that were watched, in the order of the rows.
     """
 
     counts: np.ndarray
     sums: np.ndarray
     second: np.ndarray | None
     changed: int = 0
+    watched: np.ndarray = field(default_factory=NOBODY.copy)
 
     def __add__(self, other: ClusterStats) -> ClusterStats:
         second = None if self.second is None or other.second is None else self.second + other.second
         return ClusterStats(
-            self.counts + other.counts, self.sums + other.sums, second, self.changed + other.changed
+            self.counts + other.counts,
+            self.sums + other.sums,
+            second,
+            self.changed + other.changed,
+            np.concatenate([self.watched, other.watched]),
         )
 
     @classmethod
@@ -99,41 +109,42 @@ class Held:
         return self.rows[first:last] - rows.start, self.labels[first:last]
 
 
-def weights_within(weight: np.ndarray, rows: slice, without: np.ndarray | None = None) -> np.ndarray:
-    """Return the weights of a block, 0 for the rows in `without` (numbered from its first row)."""
-    part = np.ascontiguousarray(weight[rows])
-    if without is not None and len(without):
-        part = part.copy()
-        part[without] = 0.0
-    return part
+def weight_without(weight: np.ndarray, without: np.ndarray) -> np.ndarray:
+    """Return the weights of a block, 0 for the rows in `without`."""
+    if not len(without):
+        return weight
+    weight = weight.copy()
+    weight[without] = 0.0
+    return weight
 
 
-def second_moment(
-    X: np.ndarray | Rows, weight: np.ndarray, *, diagonal: bool, held: Held | None = None
-) -> np.ndarray:
+def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: Held | None = None) -> np.ndarray:
     """Return the weighted sum of the rows' squares (d,) or outer squares (d, d); held rows left out."""
     held = Held.none() if held is None else held
 
-    def squares(block: np.ndarray, rows: slice) -> np.ndarray:
-        block = np.asarray(block, dtype=np.float64)
-        part = weights_within(weight, rows, held.within(rows)[0])
+    def squares(block: Block) -> np.ndarray:
+        rows = np.asarray(block.X, dtype=np.float64)
+        weight = weight_without(block.weight, held.within(block.rows)[0])
         if diagonal:
-            return part @ np.square(block)
-        return (part[:, None] * block).T @ block
+            return weight @ np.square(rows)
+        return (weight[:, None] * rows).T @ rows
 
     X = as_rows(X)
-    shape = X.shape[1] if diagonal else (X.shape[1], X.shape[1])
-    return sum(X.map(squares), start=np.zeros(shape))
+    if not len(X):
+        return np.zeros(X.shape[1] if diagonal else (X.shape[1], X.shape[1]))
+    total: np.ndarray = X.sum(squares)
+    return total
 
 
-def mean_row(X: Rows, weight: np.ndarray) -> np.ndarray:
+def mean_row(X: Rows) -> np.ndarray:
     """Return the weighted mean of the rows, in their dtype."""
-
-    def sums(block: np.ndarray, rows: slice) -> np.ndarray:
-        return np.multiply(block, weight[rows, None], dtype=np.float64).sum(axis=0)
-
-    total: np.ndarray = added(X.map(sums)) / weight.sum()
+    total: np.ndarray = X.sum(_weighted_sum) / X.total_weight
     return total.astype(X.dtype)
+
+
+def _weighted_sum(block: Block) -> np.ndarray:
+    total: np.ndarray = np.multiply(block.X, block.weight[:, None], dtype=np.float64).sum(axis=0)
+    return total
 
 
 def moments_of(metric: Metric) -> str | None:
@@ -143,46 +154,55 @@ def moments_of(metric: Metric) -> str | None:
     return "diagonal" if metric.diagonal else "full"
 
 
+def all_in_one(block: Block) -> np.ndarray:
+    """Label every row 0, the recipe of labels that nobody has looked at."""
+    return np.zeros(len(block), dtype=np.int32)
+
+
 def assign_rows(
-    X: np.ndarray | Rows,
-    weight: np.ndarray,
+    X: Rows,
+    labels: Column,
     centers: np.ndarray,
     metric: Metric,
-    labels: np.ndarray,
-    threads: int | None = None,
+    *,
     moments: str | None = None,
     held: Held | None = None,
+    watch: np.ndarray = NOBODY,
 ) -> ClusterStats:
     """Give every row its nearest cluster and add up the clusters, in one pass over blocks of rows.
 
     `labels` (int32) is written, and the changes are counted. Held rows get the labels given and are not
-    added up. The result does not depend on the number of threads.
+    added up. The labels of the rows in `watch`, which ascend, come back. The result does not depend on the
+    number of threads.
     """
-    X = as_rows(X)
     nearest = _nearest(X.dtype, centers, metric, moments)
     held = Held.none() if held is None else held
+    watched = Held(watch, watch)
 
-    def one_block(block: np.ndarray, rows: slice) -> ClusterStats:
+    def assign(block: Block) -> ClusterStats:
+        assert block.kept is not None
         mine = np.empty(len(block), dtype=np.int32)
-        at, given = held.within(rows)
-        counts, sums, second = nearest(block, weights_within(weight, rows, at), mine)
+        at, given = held.within(block.rows)
+        counts, sums, second = nearest(block.X, weight_without(block.weight, at), mine)
         mine[at] = given
-        changed = int(np.count_nonzero(mine != labels[rows]))
-        labels[rows] = mine
-        return ClusterStats(counts, sums, second, changed)
+        changed = int(np.count_nonzero(mine != block.kept))
+        block.kept[...] = mine
+        return ClusterStats(counts, sums, second, changed, mine[watched.within(block.rows)[0]])
 
-    total: ClusterStats = added(X.map(one_block, threads))
-    return total
+    return X.sum(assign, labels, becomes=label_recipe(X.dtype, centers, metric, held))
 
 
-def stats_of(X: Rows, labels: np.ndarray, weight: np.ndarray, k: int, *, moments: str | None) -> ClusterStats:
-    """Add up rows whose clusters are known, in one pass."""
+def label_recipe(dtype: Any, centers: np.ndarray, metric: Metric, held: Held) -> Recipe:
+    """Return what labels a block: the nearest cluster, or the one that a row is held in."""
+    return partial(_labelled, _nearest(dtype, centers, metric, None), held)
 
-    def one_block(block: np.ndarray, rows: slice) -> ClusterStats:
-        return ClusterStats.of(block, labels[rows], weights_within(weight, rows), k, moments=moments)
 
-    total: ClusterStats = added(X.map(one_block))
-    return total
+def _labelled(nearest: Callable[..., Any], held: Held, block: Block) -> np.ndarray:
+    mine = np.empty(len(block), dtype=np.int32)
+    nearest(block.X, block.weight, mine)
+    at, given = held.within(block.rows)
+    mine[at] = given
+    return mine
 
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray | None]

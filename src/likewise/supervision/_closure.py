@@ -129,6 +129,10 @@ class Closure:
             raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.")
         return shortest_path(self._graph, i, j)
 
+    def contradiction(self, rows: IntArray) -> str:
+        """Word the first of the conflicts, for hints about `rows` alone."""
+        return contradiction_text(self.conflicts, self._graph, rows)
+
     def relation(self, i: int, j: int) -> Relation:
         """Tell what is known of rows i and j. Costs one walk through their components.
 
@@ -255,10 +259,16 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict = "raise") -> Cl
     )
 
 
-def contradiction_text(conflicts: IntArray, graph: csr_array) -> str:
-    """Word a contradiction: the cannot-link, and the chain of must-links that breaks it."""
+def contradiction_text(conflicts: IntArray, graph: csr_array, rows: IntArray | None = None) -> str:
+    """Word a contradiction: the cannot-link, and the chain of must-links that breaks it.
+
+    Row i is called ``rows[i]`` where that is given.
+    """
     i, j = (int(row) for row in conflicts[0])
-    chain = " – ".join(map(str, shortest_path(graph, i, j)))
+    steps = np.array(shortest_path(graph, i, j))
+    if rows is not None:
+        i, j, steps = int(rows[i]), int(rows[j]), rows[steps]
+    chain = " – ".join(map(str, steps))
     more = f" ({len(conflicts) - 1} more such contradictions follow.)" if len(conflicts) > 1 else ""
     return (
         f"rows {i} and {j} cannot be linked, yet are joined by must-links through {chain}.{more} "

@@ -131,3 +131,17 @@ def first_positions(rows: IntArray, n_samples: int) -> IntArray:
     positions = np.full(n_samples, -1, dtype=np.int64)
     positions[rows[::-1]] = np.arange(len(rows) - 1, -1, -1, dtype=np.int64)
     return positions
+
+
+class Places:
+    """Where each old row stands among `rows` (ascending), for rows that are there: no array over all rows."""
+
+    def __init__(self, rows: IntArray) -> None:
+        self._rows = rows
+
+    def __getitem__(self, old: IntArray) -> IntArray:
+        return np.searchsorted(self._rows, old)
+
+    def max(self, initial: int = -1) -> int:
+        """Return the last place, as the array of all places would."""
+        return max(len(self._rows) - 1, initial)
