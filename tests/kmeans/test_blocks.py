@@ -24,8 +24,9 @@ from likewise._compat import HAS_CALLBACKS
 from likewise._rows import ArrayRows, MappedRows, as_rows, block_rows_within
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.kmeans._stats import second_moment
-from likewise.seeding import extend_seeds
+from likewise.seeding import Tied, extend_seeds, overdrawn
 from likewise.supervision import sample_links
+from reference.rows import PickledRows
 
 N = 400
 MODELS = [
@@ -83,6 +84,16 @@ def test_any_cut_gives_the_same_clusters(kind, model, cut):
     np.testing.assert_array_equal(whole.predict(rows), whole.predict(X))
     np.testing.assert_allclose(whole.transform(rows), whole.transform(X))
     assert whole.score(rows) == pytest.approx(whole.score(X))
+
+
+@pytest.mark.parametrize("model", [*MODELS, *LABELLED], ids=lambda m: str(m).replace("\n", ""))
+def test_what_a_block_has_lost_it_makes_again(model, monkeypatch):
+    monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 300)  # so that seeds are overdrawn as well
+    X, y = some_rows()
+    hints = hints_for(model, y)
+    cut = slices(CUTS["unequal blocks"])
+    whole = clone(model).fit(ArrayRows(X, cut), supervision=hints)
+    assert_same(clone(model).fit(PickledRows(X, cut), supervision=hints), whole)
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -156,6 +167,44 @@ def test_seeds_over_blocks_are_scikit_learns_draws(weighted):
             np.testing.assert_array_equal(
                 drawn, extend_seeds(X, given, 7, weight, np.random.RandomState(seed))
             )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_overdrawn_set_stands_for_all_rows(weighted):
+    X, _ = some_rows(n=2000)
+    weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
+    hints = Supervision.from_links(2000, must=[(3, 700), (700, 1500), (8, 9)])
+    tied = Tied.of(X, hints.closure(), weight)
+    found = overdrawn(as_rows(X, weight=weight), 4, tied, np.random.RandomState(0))
+    assert len(found) <= 1 + 5 * 2 * 4
+    assert found.total_weight == pytest.approx(weight.sum())
+    rows = ArrayRows(X, slices(np.array([0, 0, 300, 1999, 2000]))).weighed(weight)
+    again = overdrawn(rows, 4, tied, np.random.RandomState(0))
+    np.testing.assert_array_equal(again.take(np.arange(len(again))), found.take(np.arange(len(found))))
+    np.testing.assert_allclose(again.weight_of(np.arange(len(again))), found.weight_of(np.arange(len(found))))
+
+    # No row of a component is drawn by itself: whoever draws one gets the centroid.
+    points = found.take(np.arange(len(found)))
+    members = X[[3, 8, 9, 700, 1500]]
+    assert not (points[:, None] == members).all(axis=2).any()
+    centroid = np.average(X[[3, 700, 1500]], axis=0, weights=weight[[3, 700, 1500]])
+    np.testing.assert_allclose(tied.moved(np.array([700, 4]), X[[700, 4]]), [centroid, X[4]])
+
+
+def test_seeds_from_an_overdrawn_set_are_as_good_as_seeds_from_all_rows():
+    X, _ = some_rows(n=4000)
+    tied = Tied.of(X, Supervision.none(4000).closure(), np.ones(4000))
+
+    def cost(seeds):
+        return ((X[:, None] - seeds) ** 2).sum(axis=2).min(axis=1).sum()
+
+    none, found = np.empty((0, 5)), {"all": [], "overdrawn": []}
+    for seed in range(20):
+        rng = np.random.RandomState(seed)
+        found["all"].append(cost(extend_seeds(X, none, 4, None, rng)))
+        rows = overdrawn(as_rows(X), 4, tied, rng)
+        found["overdrawn"].append(cost(extend_seeds(rows, none, 4, None, rng)))
+    assert np.mean(found["overdrawn"]) < 1.05 * np.mean(found["all"]), found
 
 
 @pytest.mark.parametrize("model", [PCKMeans(4), MPCKMeans(4), COPKMeans(4)], ids=lambda m: type(m).__name__)

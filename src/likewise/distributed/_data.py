@@ -1,0 +1,74 @@
+"""Data on a cluster as rows: Dask arrays and dataframes, checked before anything is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likewise._optional import require
+from likewise.distributed._errors import ClusterError, connected, explained
+from likewise.distributed._rows import DaskRows
+
+# A pass makes some copies of a block beside the chunk that it lies in, and Dask wants room for messages.
+_CHUNKS_IN_MEMORY = 3
+
+
+def rows_of(data: Any, client: Any = None) -> DaskRows:
+    """Return a Dask array or dataframe of numbers as rows on a client's cluster, the current one if None.
+
+    The chunks are computed once and held by the cluster. float32 stays float32, all else becomes float64.
+    """
+    if isinstance(data, DaskRows):
+        return data
+    client = connected(client)
+    array = _as_array(data, client)
+    if array.ndim != 2:
+        raise ValueError(f"rows must have two axes; the Dask array has the shape {array.shape}.")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"rows must be numbers; the Dask array has the dtype {array.dtype}.")
+    if any(np.isnan(n) for n in array.chunks[0]):
+        array = explained(client, lambda: array.compute_chunk_sizes())
+    if len(array.chunks[1]) > 1:
+        array = array.rechunk({1: -1})
+    dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+    array = array.map_blocks(np.ascontiguousarray, dtype=array.dtype).astype(dtype)
+    _check_memory(array, client)
+    return DaskRows(array, client)
+
+
+def _as_array(data: Any, client: Any) -> Any:
+    da = require("dask.array", extra="scale")
+    if isinstance(data, da.Array):
+        return data
+    if not hasattr(data, "to_dask_array"):
+        raise TypeError(
+            f"rows on a cluster are a Dask array or dataframe, got {type(data).__name__}. Make one of an "
+            "array with dask.array.from_array, of files with dask.dataframe.read_parquet."
+        )
+    if getattr(data, "ndim", 2) == 1:
+        data = data.to_frame()
+    wrong = [f"{name!r} ({kind})" for name, kind in data.dtypes.items() if kind.kind not in "fiub"]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} cannot be used as numbers. Choose the columns: data[[…]].")
+    single = all(kind == np.float32 for kind in data.dtypes)
+    data = data.astype(np.float32 if single else np.float64)
+    return data.to_dask_array(lengths=True)
+
+
+def _check_memory(array: Any, client: Any) -> None:
+    """Refuse chunks that no worker could work on."""
+    workers = explained(client, lambda: client.scheduler_info(n_workers=-1))["workers"]
+    if not workers:
+        raise ClusterError(
+            f"the Dask scheduler at {client.scheduler.address} has no workers. Start some with `dask worker`."
+        )
+    limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
+    largest = max(int(n) for n in array.chunks[0]) * array.shape[1] * array.dtype.itemsize
+    if limits and _CHUNKS_IN_MEMORY * largest > min(limits):
+        fitting = max(1, min(limits) // (_CHUNKS_IN_MEMORY * array.shape[1] * array.dtype.itemsize))
+        raise MemoryError(
+            f"the largest chunk has {largest:,} bytes and a worker {min(limits):,} bytes of memory; work on "
+            f"a chunk takes some {_CHUNKS_IN_MEMORY} times its size. Use chunks of at most {fitting:,} rows "
+            "(X.rechunk), or give the workers more memory."
+        )

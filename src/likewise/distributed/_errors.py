@@ -1,0 +1,62 @@
+"""What goes wrong on a cluster, said in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from likewise._optional import require
+from likewise.exceptions import LikewiseError
+
+T = TypeVar("T")
+
+
+class ClusterError(LikewiseError, RuntimeError):
+    """The cluster could not do what was asked of it."""
+
+
+def explained(client: Any, ask: Callable[[], T]) -> T:
+    """Return what `ask` returns; where the cluster fails, say what happened and a way on."""
+    distributed = require("distributed", extra="scale")
+    from concurrent.futures import CancelledError
+
+    try:
+        return ask()
+    except distributed.KilledWorker as error:
+        raise ClusterError(
+            f"{error.allowed_failures + 1} workers were lost one after another over the same chunk of rows "
+            f"(the last at {_address(error)}). Most often a worker has too little memory for a chunk and the "
+            "work on it: use smaller chunks (X.rechunk), or give the workers more memory (memory_limit=)."
+        ) from error
+    except (CancelledError, distributed.comm.CommClosedError) as error:
+        where = getattr(getattr(client, "scheduler", None), "address", "its address")
+        raise ClusterError(
+            f"the Dask scheduler at {where} was lost during the fit, and with it the rows on its workers. "
+            "Connect again and start the fit anew."
+        ) from error
+
+
+def _address(error: Any) -> str:
+    return str(getattr(error.last_worker, "address", error.last_worker))
+
+
+def connected(client: Any, timeout: float = 10.0) -> Any:
+    """Return a Dask client: the one given, one for the address given, or the current one."""
+    distributed = require("distributed", extra="scale")
+    if isinstance(client, str):
+        try:
+            return distributed.Client(client, timeout=timeout)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ConnectionError(
+                f"no Dask scheduler answers at {client} ({str(error) or type(error).__name__}). Give the "
+                "address that `dask scheduler` prints, such as tcp://127.0.0.1:8786."
+            ) from error
+    if client is not None:
+        return client
+    try:
+        return distributed.get_client()
+    except ValueError as error:
+        raise ConnectionError(
+            "the rows are Dask data, and there is no Dask client to work on them. Make one first, for this "
+            "machine with distributed.Client(), or pass client= to likewise.distributed.fit."
+        ) from error

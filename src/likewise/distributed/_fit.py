@@ -1,0 +1,53 @@
+"""Fitting an estimator to data on a cluster."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from likewise.distributed._data import rows_of
+
+E = TypeVar("E")
+
+
+def fit(estimator: E, data: Any, supervision: Any = None, *, client: Any = None, **more: Any) -> E:
+    """Fit an estimator to rows on a Dask cluster, guided by hints.
+
+    With a client around, ``estimator.fit(data, supervision=hints)`` does the same; here the cluster can be
+    named. The labels come back as a Dask array.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One that reads rows in blocks: the k-means family, PairwiseGaussianMixture, DiscriminativeClustering.
+    data : dask array or dataframe
+        The rows, numbers alone.
+    supervision : Supervision, optional
+        The hints.
+    client : distributed.Client or str, optional
+        The cluster, or the address of its scheduler, such as ``"tcp://10.0.0.5:8786"``. The current client
+        by default.
+    **more
+        What else the estimator's ``fit`` takes.
+
+    Returns
+    -------
+    estimator : object
+        The estimator, fitted.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from likewise import PCKMeans, Supervision
+    >>> from likewise.distributed import fit
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    ...     X = da.from_array([[0.0], [1.0], [4.0], [5.0]], chunks=(3, 1))
+    ...     hints = Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
+    ...     model = fit(PCKMeans(n_clusters=2, random_state=0), X, hints, client=client)
+    ...     labels = model.labels_.compute()
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+    rows = rows_of(data, client)
+    fitted: E = estimator.fit(rows, supervision=supervision, **more)  # type: ignore[attr-defined]
+    return fitted

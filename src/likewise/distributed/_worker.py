@@ -1,0 +1,154 @@
+"""What runs on a worker: a pass over the blocks of one chunk, and the columns that are kept there.
+
+A column's part of a chunk lies in the memory of the worker that wrote it last, under the version that the
+pass gave it. A worker that has no part, or one of another version (the chunk has moved, a worker was lost, a
+task is run again), makes it by the recipe, so that where tasks run changes nothing but the time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+from likewise._rows import Block, added
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some consecutive blocks: which of all rows they are, and which of all blocks."""
+
+    number: int
+    start: int
+    blocks: tuple[slice, ...]
+    first_block: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a pass does with a column: which one, the version that it finds and the one that it leaves."""
+
+    column: str
+    client: str
+    alive: frozenset[str]  # the columns of this client that are still wanted
+    found: str
+    left: str
+    dtype: str
+    afresh: bool
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Passing:
+    """A pass, as a task is told of it: functions as bytes, which a worker reads once for all its chunks."""
+
+    functions: bytes  # work, recipe, and what rows go through
+    look: Look | None
+    together: bool  # add the blocks up
+
+
+_parts: dict[tuple[str, str, int], tuple[str, np.ndarray]] = {}
+_lock = threading.Lock()
+
+
+@lru_cache(maxsize=8)
+def _read(functions: bytes) -> tuple[Callable[..., Any], Callable[..., Any] | None, tuple[Any, ...]]:
+    read: tuple[Any, Any, Any] = cloudpickle.loads(functions)
+    return read
+
+
+def go_through(
+    X: np.ndarray, weight: np.ndarray | None, chunk: Chunk, passing: Passing, only: tuple[int, ...] | None
+) -> Any:
+    """Give the blocks of a chunk to the pass's function; return what it returns, for each or added up."""
+    work, recipe, functions = _read(passing.functions)
+    kept = _Kept(chunk, passing.look, recipe)
+    found = []
+    for at, rows in enumerate(chunk.blocks):
+        if only is not None and chunk.first_block + at not in only:
+            continue
+        part = slice(rows.start - chunk.start, rows.stop - chunk.start)
+        block = Block(through(X[part], functions), rows, weight_of(weight, part))
+        kept.show(block, part)
+        found.append(work(block))
+    kept.put_back()
+    return added(found) if passing.together else found
+
+
+def through(X: np.ndarray, functions: tuple[Callable[[np.ndarray], np.ndarray], ...]) -> np.ndarray:
+    """Return what functions make of rows, row-major."""
+    for function in functions:
+        X = function(X)
+    return np.ascontiguousarray(X)
+
+
+def weight_of(weight: np.ndarray | None, part: slice) -> np.ndarray:
+    """Return the weights of some rows of a chunk."""
+    return np.ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
+
+
+class _Kept:
+    """The part of a column that belongs to a chunk, taken while the chunk is gone through."""
+
+    def __init__(self, chunk: Chunk, look: Look | None, recipe: Callable[..., Any] | None) -> None:
+        self._look, self._recipe = look, recipe
+        self._here, self._made = None, False
+        if look is None:
+            return
+        self._key = (look.client, look.column, chunk.number)
+        with _lock:
+            for key in [key for key in _parts if key[0] == look.client and key[1] not in look.alive]:
+                del _parts[key]
+            version, self._here = _parts.pop(self._key, ("", None))
+        self._made = version == look.found and self._here is not None
+        if look.kept and self._here is None:
+            n_rows = chunk.blocks[-1].stop - chunk.start if chunk.blocks else 0
+            self._here = np.empty(n_rows, dtype=look.dtype)
+
+    def show(self, block: Block, part: slice) -> None:
+        """Let the block show what the column holds of it."""
+        if self._look is None:
+            return
+        if self._here is None:  # there is no room for it: it is made for this look
+            block.kept = None if self._look.afresh or self._recipe is None else self._recipe(block)
+            return
+        block.kept = self._here[part]
+        if not self._made and not self._look.afresh and self._recipe is not None:
+            block.kept[...] = self._recipe(block)
+
+    def put_back(self) -> None:
+        if self._look is not None and self._here is not None and self._look.column in self._look.alive:
+            with _lock:
+                _parts[self._key] = (self._look.left, self._here)
+
+
+def pick(X: np.ndarray, rows: np.ndarray, functions: bytes) -> np.ndarray:
+    """Return few rows of a chunk."""
+    return through(X[rows], _read(functions)[2])
+
+
+def make(X: np.ndarray, functions: bytes, chunk: Chunk, dtype: str, width: int | None) -> np.ndarray:
+    """Return what a function makes of the rows of a chunk, block by block."""
+    work, _, through_these = _read(functions)
+    out = np.empty(len(X) if width is None else (len(X), width), dtype=dtype)
+    for rows in chunk.blocks:
+        part = slice(rows.start - chunk.start, rows.stop - chunk.start)
+        out[part] = work(through(X[part], through_these))
+    return out
+
+
+def hand_over(block: Block) -> np.ndarray:
+    """Return what the column holds of a block."""
+    assert block.kept is not None
+    return block.kept.copy()
+
+
+def joined(parts: list[np.ndarray], dtype: str, renumber: np.ndarray | None) -> np.ndarray:
+    """Return the parts of a chunk end to end."""
+    whole = np.concatenate([np.empty(0, dtype=dtype), *parts])
+    return whole if renumber is None else renumber[whole].astype(dtype)

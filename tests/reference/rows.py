@@ -1,0 +1,39 @@
+"""Rows as forgetful as a cluster may be: what a pass is told travels as bytes, and columns get lost."""
+
+import cloudpickle
+import numpy as np
+
+from likewise._rows import ArrayRows, Column
+
+MOST_BYTES = 20_000  # what a pass may be told, in tests of a few hundred rows
+
+
+class PickledRows(ArrayRows):
+    """Gives each block a copy of the work that was pickled, and forgets parts of columns at random."""
+
+    def __init__(self, X, blocks=None, seed=0):
+        super().__init__(X, blocks)
+        self.rng = np.random.default_rng(seed)
+        self.most_sent = 0
+
+    def through(self, function):
+        rows = PickledRows(super().through(cloudpickle.loads(cloudpickle.dumps(function)))._X, self.blocks)
+        rows.rng = self.rng
+        return rows.weighed(self._weight)
+
+    def column(self, dtype, recipe, width=None):
+        column = super().column(dtype, recipe, width)
+        column.recipe = self.sent(recipe)
+        return column
+
+    def sent(self, function):
+        told = cloudpickle.dumps(function)
+        self.most_sent = max(self.most_sent, len(told))
+        assert len(told) < MOST_BYTES, f"{function} takes {len(told)} bytes to tell"
+        return cloudpickle.loads(told)
+
+    def map(self, work, column: Column | None = None, *, becomes=None, **how):
+        if column is not None:
+            column.made = [made and self.rng.uniform() < 0.7 for made in column.made]
+        becomes = None if becomes is None else self.sent(becomes)
+        return super().map(self.sent(work), column, becomes=becomes, **how)
