@@ -155,7 +155,7 @@ class Rows(ABC):
 
     def _weight_within(self, rows: slice) -> np.ndarray:
         if self._weight is None:
-            return np.ones(rows.stop - rows.start)
+            return _threads.ones(rows.stop - rows.start)
         return np.ascontiguousarray(self._weight[rows])
 
     # ------------------------------------------------------------------ passes
@@ -262,6 +262,22 @@ class Rows(ABC):
         return out
 
 
+# Rows go through functions so many at a time: what is made on the way then stays in the cache.
+_PIECE = 1024
+
+
+def pass_through(
+    X: np.ndarray, functions: Iterable[Callable[[np.ndarray], np.ndarray]], out: np.ndarray
+) -> np.ndarray:
+    """Write to `out` what the functions make of the rows of a block."""
+    for at in range(0, len(X), _PIECE):
+        piece = X[at : at + _PIECE]
+        for function in functions:
+            piece = function(piece)
+        out[at : at + _PIECE] = piece
+    return out
+
+
 def _nothing(block: Block) -> None:
     """Look at a block, so that its column is made."""
 
@@ -304,8 +320,13 @@ class ArrayRows(Rows):
     def through(self, function: Callable[[np.ndarray], np.ndarray]) -> ArrayRows:
         """Apply the function now, block by block, so that each pass finds the result."""
         out = np.empty(self.shape, dtype=self.dtype)
-        for rows in self.blocks:
-            out[rows] = function(self._X[rows])
+
+        def write(rows: slice) -> None:
+            pass_through(self._X[rows], (function,), out[rows])
+
+        with _threads.block_map(self.threads) as each:
+            for _ in each(write, list(self.blocks)):
+                pass
         return ArrayRows(out, self.blocks, self.threads).weighed(self._weight)
 
 
@@ -336,9 +357,9 @@ class MappedRows(Rows):
     def _made(self, raw: np.ndarray) -> np.ndarray:
         # A plain array first: a memmap's own arithmetic looks after its file at every step.
         block = np.asarray(raw, dtype=self.dtype)
-        for function in self._functions:
-            block = function(block)
-        return np.ascontiguousarray(block)
+        if not self._functions:
+            return np.ascontiguousarray(block)
+        return pass_through(block, self._functions, np.empty(block.shape, dtype=self.dtype))
 
     def read(self, rows: slice) -> np.ndarray:
         """Return one block, read from the file."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
 
 T = TypeVar("T")
 B = TypeVar("B")
@@ -48,3 +52,27 @@ def block_map(threads: int) -> Iterator[Callable[[Callable[[B], T], list[B]], It
         return
     with ThreadPoolExecutor(threads) as pool:
         yield pool.map
+
+
+_local = threading.local()
+
+
+def scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return room for numbers that are used up before this thread asks for the same name again.
+
+    Fresh memory for every block can cost more than the work on it, most of all in processes that are told to
+    give memory back at once, as Dask's workers are.
+    """
+    rooms: dict[tuple[str, str], np.ndarray] = _local.__dict__.setdefault("rooms", {})
+    key, size = (name, np.dtype(dtype).str), int(np.prod(shape))
+    if key not in rooms or len(rooms[key]) < size:
+        rooms[key] = np.empty(size, dtype=dtype)
+    return rooms[key][:size].reshape(shape)
+
+
+@lru_cache(maxsize=16)
+def ones(n: int) -> np.ndarray:
+    """Return n ones, which cannot be written to."""
+    found = np.ones(n)
+    found.flags.writeable = False
+    return found

@@ -11,6 +11,7 @@ from scipy.linalg import eigh
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
+from likewise import _threads
 from likewise._rows import ArrayRows, Block, Rows, as_rows
 from likewise.supervision import Closure, Groups, Supervision
 
@@ -121,7 +122,7 @@ def overdrawn(X: Rows, k: int, tied: Tied, rng: np.random.RandomState) -> Rows:
     of the rows that it is the nearest to. A must-link component is drawn and weighed as a whole: a drawn
     row of one gives way to the centroid, and all its rows count where the centroid is.
     """
-    nearest = _Nearest(X, _from_products)
+    nearest = _Nearest(X, None)
     points = tied.moved(*nearest.draw_by_weight(rng))
     nearest.approach([points])
     for _ in range(_ROUNDS):
@@ -143,8 +144,20 @@ def _mass_near(points: np.ndarray, without: np.ndarray, block: Block) -> np.ndar
     if first < last:
         weight = weight.copy()
         weight[without[first:last] - block.rows.start] = 0.0
-    own = _from_products(points, block.X).argmin(axis=0)
-    return np.bincount(own, weights=weight, minlength=len(points))
+    return _nearest_point(points, block.X, weight)[1]
+
+
+def _nearest_point(points: np.ndarray, X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which point each row is the nearest to, and the weight of the rows of each point."""
+    from likewise.kernels import assign
+
+    W, b = -2.0 * points, row_norms(points, squared=True)
+    if len(W) % 2:  # the kernel takes points two at a time
+        W, b = np.vstack([W, np.zeros(points.shape[1])]), np.append(b, np.inf)
+    labels = _threads.scratch("labels", (len(X),), np.int32)
+    sums, counts = np.zeros(W.shape), np.zeros(len(W))
+    assign.nearest_linear(X, weight, W.astype(X.dtype), b.astype(X.dtype), labels, sums, counts)
+    return labels, counts[: len(points)]
 
 
 # Points, and of how many of them, the first ones, the distance counts.
@@ -157,7 +170,7 @@ class _Nearest:
     The distances to the newest seed are worked out where they are wanted, so that adding it takes no pass.
     """
 
-    def __init__(self, X: Rows, squared: Squared) -> None:
+    def __init__(self, X: Rows, squared: Squared | None) -> None:
         self._X, self._squared = X, squared
         self._batches: tuple[Batch, ...] = ()  # what the column holds the distance to
         self._squares = X.column(X.dtype, partial(_to_nearest, squared, ()))
@@ -189,7 +202,8 @@ class _Nearest:
         def mass(block: Block) -> np.ndarray:
             assert block.kept is not None
             _come_nearer(block.kept, squared, every, block.X)
-            return np.asarray(block.kept @ block.weight)
+            mass = _threads.scratch("mass", block.kept.shape, np.float64)
+            return np.multiply(block.kept, block.weight, out=mass).sum()
 
         self._mass = self._pass(every, mass)
 
@@ -199,7 +213,7 @@ class _Nearest:
         Their numbers come first.
         """
         block_of, rest = _into(self._mass, uniform * self._mass.sum())
-        newest, squared = self._newest, self._squared
+        newest, squared = self._newest, self._squared or _from_products
         start = {self._X.blocks[number].start: number for number in np.unique(block_of).tolist()}
         # Empty blocks start where the next one does; no draw falls on them, so the numbers are not mixed up.
         rest_of = {at: rest[block_of == number] for at, number in start.items()}
@@ -223,7 +237,8 @@ class _Nearest:
 
     def best_of(self, drawn: np.ndarray) -> int:
         """Return which of the drawn rows brings all rows nearest, and make it the newest seed."""
-        points, n_new, squared = np.vstack([self._newest, drawn]), len(self._newest), self._squared
+        points, n_new = np.vstack([self._newest, drawn]), len(self._newest)
+        squared = self._squared or _from_products
 
         def masses(block: Block) -> np.ndarray:
             assert block.kept is not None
@@ -238,16 +253,24 @@ class _Nearest:
         return best
 
 
-def _to_nearest(squared: Squared, batches: tuple[Batch, ...], block: Block) -> np.ndarray:
+def _to_nearest(squared: Squared | None, batches: tuple[Batch, ...], block: Block) -> np.ndarray:
     """Return the squared distance of each row of a block to its nearest seed, as the passes found it."""
     out = np.full(len(block), np.inf, dtype=block.X.dtype)
     _come_nearer(out, squared, batches, block.X)
     return out
 
 
-def _come_nearer(nearest: np.ndarray, squared: Squared, batches: Iterable[Batch], X: np.ndarray) -> None:
+def _come_nearer(
+    nearest: np.ndarray, squared: Squared | None, batches: Iterable[Batch], X: np.ndarray
+) -> None:
+    from likewise.kernels import assign
+
     for points, count in batches:
-        np.minimum(nearest, squared(points, X)[:count].min(axis=0), out=nearest)
+        if squared is None:  # of many points only the nearest one is measured
+            labels, _ = _nearest_point(points, X, _threads.ones(len(X)))
+            assign.come_nearer(X, points.astype(X.dtype), labels, nearest)
+        else:
+            np.minimum(nearest, squared(points, X)[:count].min(axis=0), out=nearest)
 
 
 Squared = Callable[[np.ndarray, np.ndarray], np.ndarray]

@@ -32,7 +32,7 @@ def rows_of(data: Any, client: Any = None) -> DaskRows:
     if len(array.chunks[1]) > 1:
         array = array.rechunk({1: -1})
     dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
-    array = array.map_blocks(np.ascontiguousarray, dtype=array.dtype).astype(dtype)
+    array = array.astype(dtype)
     _check_memory(array, client)
     return DaskRows(array, client)
 

@@ -47,6 +47,7 @@ class DaskRows(Rows):
         self.chunks = _cut(lengths)
         self.blocks = [rows for chunk in self.chunks for rows in chunk.blocks]
         self._futures = explained(client, lambda: client.compute(list(array.to_delayed().ravel())))
+        self._data = uuid.uuid4().hex
         self._weights: list[Any] | None = None
         self._weight_sums: np.ndarray | None = None
         self._functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = ()
@@ -115,7 +116,7 @@ class DaskRows(Rows):
         starts = np.array([chunk.start for chunk in self.chunks])
         # Of chunks that start at one row the last one has rows.
         chunk_of = np.searchsorted(starts, rows, side="right") - 1
-        sent = cloudpickle.dumps((None, None, functions))
+        sent = cloudpickle.dumps(functions)
         asked, here = [], []
         for number in np.unique(chunk_of).tolist():
             mine = np.flatnonzero(chunk_of == number)
@@ -200,7 +201,6 @@ class DaskRows(Rows):
             alive = frozenset(other.name for other in self._columns) - ({column.name} if last else set())
             look = Look(
                 column.name,
-                self.client.id,
                 alive,
                 column.version,
                 left,
@@ -209,8 +209,9 @@ class DaskRows(Rows):
                 column.kept,
             )
             recipe, column.version = column.recipe, left
-        functions = cloudpickle.dumps((work, recipe, self._functions))
-        passing = Passing(functions, look, together)
+        functions = cloudpickle.dumps((work, recipe))
+        before = cloudpickle.dumps(self._functions)
+        passing = Passing(functions, before, self.client.id, self._data, look, together, last)
         wanted = None if only is None else frozenset(only)
         asked = []
         for chunk, X, weight in zip(
@@ -255,7 +256,7 @@ class DaskRows(Rows):
     def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
         """Return what ``work(X)`` makes of all rows as a Dask array, which the cluster holds."""
         dtype = np.dtype(dtype)
-        sent = cloudpickle.dumps((work, None, self._functions))
+        sent = cloudpickle.dumps((work, *self._functions))
         asked = [
             (X, sent, chunk, dtype.str, width) for X, chunk in zip(self._futures, self.chunks, strict=True)
         ]

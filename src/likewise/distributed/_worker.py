@@ -8,6 +8,7 @@ task is run again), makes it by the recipe, so that where tasks run changes noth
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from likewise._rows import Block, added
+from likewise import _threads
+from likewise._rows import Block, added, pass_through
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,6 @@ class Look:
     """What a pass does with a column: which one, the version that it finds and the one that it leaves."""
 
     column: str
-    client: str
     alive: frozenset[str]  # the columns of this client that are still wanted
     found: str
     left: str
@@ -47,18 +48,28 @@ class Look:
 class Passing:
     """A pass, as a task is told of it: functions as bytes, which a worker reads once for all its chunks."""
 
-    functions: bytes  # work, recipe, and what rows go through
+    functions: bytes  # work, recipe
+    through: bytes  # what rows go through first
+    client: str
+    data: str
     look: Look | None
     together: bool  # add the blocks up
+    last: bool  # no more passes over these rows are to be expected
 
 
 _parts: dict[tuple[str, str, int], tuple[str, np.ndarray]] = {}
 _lock = threading.Lock()
 
 
+# A worker keeps what rows have gone through, so that passes need not do it again, within this share of its
+# memory. Beyond that, and where a chunk has moved, it is done again.
+_SHARE = 0.3
+_passed: OrderedDict[tuple[str, bytes, int], np.ndarray] = OrderedDict()
+
+
 @lru_cache(maxsize=8)
-def _read(functions: bytes) -> tuple[Callable[..., Any], Callable[..., Any] | None, tuple[Any, ...]]:
-    read: tuple[Any, Any, Any] = cloudpickle.loads(functions)
+def _read(functions: bytes) -> tuple[Any, ...]:
+    read: tuple[Any, ...] = cloudpickle.loads(functions)
     return read
 
 
@@ -66,43 +77,73 @@ def go_through(
     X: np.ndarray, weight: np.ndarray | None, chunk: Chunk, passing: Passing, only: tuple[int, ...] | None
 ) -> Any:
     """Give the blocks of a chunk to the pass's function; return what it returns, for each or added up."""
-    work, recipe, functions = _read(passing.functions)
-    kept = _Kept(chunk, passing.look, recipe)
+    work, recipe = _read(passing.functions)
+    X = np.ascontiguousarray(X)
+    kept = _Kept(chunk, passing, recipe)
+    X = gone_through(X, chunk, passing)
     found = []
     for at, rows in enumerate(chunk.blocks):
         if only is not None and chunk.first_block + at not in only:
             continue
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
-        block = Block(through(X[part], functions), rows, weight_of(weight, part))
+        block = Block(X[part], rows, weight_of(weight, part))
         kept.show(block, part)
         found.append(work(block))
     kept.put_back()
     return added(found) if passing.together else found
 
 
-def through(X: np.ndarray, functions: tuple[Callable[[np.ndarray], np.ndarray], ...]) -> np.ndarray:
-    """Return what functions make of rows, row-major."""
-    for function in functions:
-        X = function(X)
-    return np.ascontiguousarray(X)
+def gone_through(X: np.ndarray, chunk: Chunk, passing: Passing) -> np.ndarray:
+    """Return what functions make of the rows of a chunk, which is kept if there is room."""
+    functions = _read(passing.through)
+    key = (passing.data, passing.through, chunk.number)
+    with _lock:
+        known = _passed.get(key)
+        if passing.last:
+            for other in [k for k in _passed if k[0] == passing.data and k[2] == chunk.number]:
+                del _passed[other]
+        elif known is not None:
+            _passed.move_to_end(key)
+    if not functions or known is not None:
+        return X if known is None else known
+    out = np.empty_like(X)
+    for rows in chunk.blocks:
+        part = slice(rows.start - chunk.start, rows.stop - chunk.start)
+        pass_through(X[part], functions, out[part])
+    room = _SHARE * (_memory_limit() or np.inf)
+    with _lock:
+        if not passing.last:
+            _passed[key] = out
+        held = sum(array.nbytes for array in _passed.values())
+        while _passed and held > room:
+            held -= _passed.popitem(last=False)[1].nbytes
+    return out
+
+
+def _memory_limit() -> int | None:
+    from distributed import get_worker
+
+    limit: int | None = get_worker().memory_manager.memory_limit
+    return limit
 
 
 def weight_of(weight: np.ndarray | None, part: slice) -> np.ndarray:
     """Return the weights of some rows of a chunk."""
-    return np.ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
+    return _threads.ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
 
 
 class _Kept:
     """The part of a column that belongs to a chunk, taken while the chunk is gone through."""
 
-    def __init__(self, chunk: Chunk, look: Look | None, recipe: Callable[..., Any] | None) -> None:
+    def __init__(self, chunk: Chunk, passing: Passing, recipe: Callable[..., Any] | None) -> None:
+        look, client = passing.look, passing.client
         self._look, self._recipe = look, recipe
         self._here, self._made = None, False
         if look is None:
             return
-        self._key = (look.client, look.column, chunk.number)
+        self._key = (client, look.column, chunk.number)
         with _lock:
-            for key in [key for key in _parts if key[0] == look.client and key[1] not in look.alive]:
+            for key in [key for key in _parts if key[0] == client and key[1] not in look.alive]:
                 del _parts[key]
             version, self._here = _parts.pop(self._key, ("", None))
         self._made = version == look.found and self._here is not None
@@ -129,16 +170,18 @@ class _Kept:
 
 def pick(X: np.ndarray, rows: np.ndarray, functions: bytes) -> np.ndarray:
     """Return few rows of a chunk."""
-    return through(X[rows], _read(functions)[2])
+    X = np.ascontiguousarray(X[rows])
+    return pass_through(X, _read(functions), np.empty_like(X))
 
 
 def make(X: np.ndarray, functions: bytes, chunk: Chunk, dtype: str, width: int | None) -> np.ndarray:
     """Return what a function makes of the rows of a chunk, block by block."""
-    work, _, through_these = _read(functions)
+    work, *through_these = _read(functions)
     out = np.empty(len(X) if width is None else (len(X), width), dtype=dtype)
     for rows in chunk.blocks:
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
-        out[part] = work(through(X[part], through_these))
+        block = pass_through(X[part], through_these, np.empty(X[part].shape, dtype=X.dtype))
+        out[part] = work(block)
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from likewise._rows import Block, Column, Recipe, Rows, as_rows
+from likewise._threads import scratch
 from likewise.kmeans._metric import Metric
 
 NOBODY = np.empty(0, dtype=np.int32)
+_PIECE = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +115,10 @@ def weight_without(weight: np.ndarray, without: np.ndarray) -> np.ndarray:
     """Return the weights of a block, 0 for the rows in `without`."""
     if not len(without):
         return weight
-    weight = weight.copy()
-    weight[without] = 0.0
-    return weight
+    left = scratch("weight", weight.shape, np.float64)
+    left[...] = weight
+    left[without] = 0.0
+    return left
 
 
 def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: Held | None = None) -> np.ndarray:
@@ -123,11 +126,15 @@ def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: Held | None = N
     held = Held.none() if held is None else held
 
     def squares(block: Block) -> np.ndarray:
-        rows = np.asarray(block.X, dtype=np.float64)
-        weight = weight_without(block.weight, held.within(block.rows)[0])
-        if diagonal:
-            return weight @ np.square(rows)
-        return (weight[:, None] * rows).T @ rows
+        every = weight_without(block.weight, held.within(block.rows)[0])
+        total = np.zeros(block.X.shape[1] if diagonal else (block.X.shape[1], block.X.shape[1]))
+        for rows, weight in _pieces(block.X, every):
+            weighted = scratch("weighted", rows.shape, np.float64)
+            if diagonal:
+                total += weight @ np.square(rows, out=weighted)
+            else:
+                total += np.multiply(weight[:, None], rows, out=weighted).T @ rows
+        return total
 
     X = as_rows(X)
     if not len(X):
@@ -143,8 +150,19 @@ def mean_row(X: Rows) -> np.ndarray:
 
 
 def _weighted_sum(block: Block) -> np.ndarray:
-    total: np.ndarray = np.multiply(block.X, block.weight[:, None], dtype=np.float64).sum(axis=0)
+    total = np.zeros(block.X.shape[1])
+    for rows, weight in _pieces(block.X, block.weight):
+        total += weight @ rows
     return total
+
+
+def _pieces(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield rows in float64 with their weights, so few at a time that they stay in the cache."""
+    for at in range(0, len(X), _PIECE):
+        piece = X[at : at + _PIECE]
+        rows = scratch("rows", piece.shape, np.float64)
+        rows[...] = piece
+        yield rows, weight[at : at + _PIECE]
 
 
 def moments_of(metric: Metric) -> str | None:
@@ -181,7 +199,7 @@ def assign_rows(
 
     def assign(block: Block) -> ClusterStats:
         assert block.kept is not None
-        mine = np.empty(len(block), dtype=np.int32)
+        mine = scratch("labels", (len(block),), np.int32)
         at, given = held.within(block.rows)
         counts, sums, second = nearest(block.X, weight_without(block.weight, at), mine)
         mine[at] = given
