@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
-from likewise._rows import Block, Rows
+from likewise._rows import Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
@@ -24,6 +25,8 @@ from likewise.supervision import Closure, Supervision
 
 # How many iterations of each start are made before the promising ones are chosen.
 _TRIAL = 5
+# Of very many rows so many are drawn to try the starts on.
+_TRIAL_ROWS = 2**17
 _IS_ARRAY = Rule(
     "an array of shape (n_clusters, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
 )
@@ -130,10 +133,12 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         steps = Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
         shift_tol = self.tol * steps.variance
         starts = self._starts(rows, named, middle, rng)
-        try_first = hinted is not None and "links" in hints.kinds and len(starts) > 2
+        linked = hinted is not None and "links" in hints.kinds
+        many = len(rows) > MANY_ROWS and len(starts) > 1
+        try_first = many or (linked and len(starts) > 2)
         progress = Progress(self, X, len(starts) + 2 * try_first)
 
-        def run(start: Start, max_iter: int) -> Fit:
+        def run(start: Start, max_iter: int, steps: Steps = steps) -> Fit:
             progress.begin(max_iter)
             fit = alternate(
                 steps,
@@ -147,9 +152,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             progress.end()
             return fit
 
-        if hinted is not None and try_first:
-            tried = [run(start, min(_TRIAL, self.max_iter)) for start in starts]
-            starts = _promising(tried, hinted, few)
+        if try_first:
+            on = self._on_few(rows, named, hinted, learning, rng) if many else steps
+            most = min(_TRIAL, self.max_iter) if linked else self.max_iter
+            starts = _promising([run(start, most, on) for start in starts], hinted, few)
         fits = [run(start, self.max_iter) for start in starts]
         best, renumber = _choose(fits, hinted, few), None
         order = self._order(best, named)
@@ -159,6 +165,25 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self._keep(best if order is None else _in_order(best, order), labels, middle, named)
         progress.finish()
         return self
+
+    def _on_few(
+        self, X: Rows, named: Named, hinted: HintedRows | None, learning: Learning | None, rng: Any
+    ) -> Steps:
+        """Return the steps over the named rows and some drawn ones, which stand for all the others.
+
+        Starts of very many rows are tried there.
+        """
+        drawn = np.setdiff1d(drawn_rows(len(X), _TRIAL_ROWS, rng), named.rows, assume_unique=True)
+        weight = X.weight_of(drawn)
+        weight = weight * ((X.total_weight - named.weight.sum()) / max(weight.sum(), 1e-300))
+        rows = as_rows(
+            np.concatenate([named.X, X.take(drawn)]), X.threads, np.concatenate([named.weight, weight])
+        )
+        told = np.arange(len(named.rows))
+        if hinted is not None:
+            hinted = copy(hinted)
+            hinted.rows = told
+        return Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
 
     def _weighed(self, rows: Rows, sample_weight: Any) -> Rows:
         """Return the rows with their weights; where all are 1, they take no memory."""
@@ -293,12 +318,14 @@ def _lowest(fits: list[Fit]) -> Fit:
     return next(fit for fit in fits if not fit.objective > bound)
 
 
-def _promising(tried: list[Fit], hinted: HintedRows, hints: Supervision) -> list[Start]:
+def _promising(tried: list[Fit], hinted: HintedRows | None, hints: Supervision) -> list[Start]:
     """Return where to go on after a few iterations: at the best start of either sort.
 
     Which classes a cluster unites is decided in the first iterations, so little is lost by not finishing
     the others.
     """
     sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
+    if hinted is None or "links" not in hints.kinds:
+        sorts = [tried]  # nothing will tell one sort from the other but the objective
     best = [_choose(fits, hinted, hints) for fits in sorts if fits]
     return [Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.told) for fit in best]
