@@ -227,14 +227,15 @@ class DaskRows(Rows):
 
     def _tasks(self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]) -> list[Any]:
         """Submit one task for each of the arguments, named so that the dashboard tells what goes on."""
+        if not asked:
+            return []
         token = f"likewise-{name}-{uuid.uuid4().hex}"
-        return explained(
-            self.client,
-            lambda: [
-                self.client.submit(function, *args, key=(token, number), pure=False)
-                for number, args in enumerate(asked)
-            ],
+        keys = [(token, number) for number in range(len(asked))]
+        columns = zip(*asked, strict=True)
+        found: list[Any] = explained(
+            self.client, lambda: self.client.map(function, *columns, key=keys, pure=False)
         )
+        return found
 
     def _gathered(self, futures: list[Any]) -> list[Any]:
         found: list[Any] = explained(self.client, lambda: self.client.gather(futures))
