@@ -127,37 +127,16 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         middle = mean_row(rows)
-        rows = rows.through(partial(_less, middle))  # distances lose fewer digits around the origin
+        rows = rows.through(partial(less, middle))  # distances lose fewer digits around the origin
         named = Named.of(rows, told, few, closure)
         hinted, learning = self._parts(rows, named, rng)
         steps = Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
-        shift_tol = self.tol * steps.variance
         starts = self._starts(rows, named, middle, rng)
-        linked = hinted is not None and "links" in hints.kinds
-        many = len(rows) > MANY_ROWS and len(starts) > 1
-        try_first = many or (linked and len(starts) > 2)
-        progress = Progress(self, X, len(starts) + 2 * try_first)
-
-        def run(start: Start, max_iter: int, steps: Steps = steps) -> Fit:
-            progress.begin(max_iter)
-            fit = alternate(
-                steps,
-                start,
-                max_iter=max_iter,
-                shift_tol=shift_tol,
-                cost_tol=self.tol,
-                learn_by=self.max_iter // 2,
-                progress=progress,
-            )
-            progress.end()
-            return fit
-
-        if try_first:
-            on = self._on_few(rows, named, hinted, learning, rng) if many else steps
-            most = min(_TRIAL, self.max_iter) if linked else self.max_iter
-            starts = _promising([run(start, most, on) for start in starts], hinted, few)
-        fits = [run(start, self.max_iter) for start in starts]
-        best, renumber = _choose(fits, hinted, few), None
+        on = None
+        if len(rows) > MANY_ROWS and len(starts) > 1:
+            on = self._on_few(rows, named, hinted, learning, rng)
+        progress = Progress(self, X, n_runs(steps, starts, few, on))
+        best, renumber = self._best(steps, starts, few, self.max_iter, progress, on), None
         order = self._order(best, named)
         if order is not None:
             renumber = np.argsort(order).astype(np.int32)
@@ -184,6 +163,44 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             hinted = copy(hinted)
             hinted.rows = told
         return Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
+
+    def _best(
+        self,
+        steps: Steps,
+        starts: list[Start],
+        hints: Supervision,
+        max_iter: int,
+        progress: Progress | None = None,
+        on: Steps | None = None,
+    ) -> Fit:
+        """Follow the starts until they settle, or of many only the promising ones; choose among them.
+
+        Which ones are promising is found `on` the steps over few rows, if there are such.
+        """
+        learn_by = max_iter // 2
+
+        def run(start: Start, max_iter: int, steps: Steps = steps) -> Fit:
+            if progress is not None:
+                progress.begin(max_iter)
+            fit = alternate(
+                steps,
+                start,
+                max_iter=max_iter,
+                shift_tol=self.tol * steps.variance,
+                cost_tol=self.tol,
+                learn_by=learn_by,
+                progress=progress,
+            )
+            if progress is not None:
+                progress.end()
+            return fit
+
+        hinted = steps.hinted
+        if on is not None or _tries_first(steps, starts, hints):
+            linked = hinted is not None and "links" in hints.kinds
+            most = min(_TRIAL, max_iter) if linked else max_iter
+            starts = _promising([run(start, most, on or steps) for start in starts], hinted, hints)
+        return _choose([run(start, max_iter) for start in starts], hinted, hints)
 
     def _weighed(self, rows: Rows, sample_weight: Any) -> Rows:
         """Return the rows with their weights; where all are 1, they take no memory."""
@@ -269,7 +286,18 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return -self._weighed(rows, sample_weight).sum(partial(_cost, metric, centers))
 
 
-def _less(middle: np.ndarray, X: np.ndarray) -> np.ndarray:
+def _tries_first(steps: Steps, starts: list[Start], hints: Supervision) -> bool:
+    """Tell whether the starts are tried before the promising ones are finished: links tell them apart."""
+    return steps.hinted is not None and "links" in hints.kinds and len(starts) > 2
+
+
+def n_runs(steps: Steps, starts: list[Start], hints: Supervision, on: Steps | None = None) -> int:
+    """Return how many runs the starts take at the most."""
+    return len(starts) + 2 * (on is not None or _tries_first(steps, starts, hints))
+
+
+def less(middle: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return the rows around another origin."""
     return X - middle
 
 

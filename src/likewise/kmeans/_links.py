@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,15 +52,13 @@ class LinkedRows:
         self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
         # A row of no weight still goes to its nearest cluster, if its links leave it the choice.
         self._pull = np.maximum(self.weight, 1e-12 * X.heaviest)
-        self._penalty = penalty
         self._ends = np.concatenate([links.must, links.cannot])
         self._is_cannot = np.repeat([False, True], [len(links.must), len(links.cannot)])
-        self._weight = np.concatenate(
-            [penalty.must_weight * links.must_weights, penalty.cannot_weight * links.cannot_weights]
-        )
+        self._said = np.concatenate([links.must_weights, links.cannot_weights])
         self._difference = self.X[self._ends[:, 0]] - self.X[self._ends[:, 1]]
         self._indptr, self._partner, self._edge = adjacency(self._ends, len(self.rows))
         self._set_groups(links.must_groups, links.cannot_groups)
+        self._set_penalty(penalty)
         self._component = named.closure.component
         parts = named.closure.components(min_size=2)
         self._components = (
@@ -71,15 +70,30 @@ class LinkedRows:
         if penalty.reach is None and (self._is_cannot.any() or self._group_is_cannot.any()):
             grouped = self.X[np.unique(np.concatenate([[], *self._groups]).astype(np.int64))]
             self._reach = Reach(X, self._difference[self._is_cannot], grouped, rng)
-        self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
 
     def _set_groups(self, must: Groups, cannot: Groups) -> None:
         self._groups = [np.asarray(rows) for rows in (*must, *cannot)]
         self._group_is_cannot = np.repeat([False, True], [len(must), len(cannot)])
-        self._group_weight = np.concatenate(
-            [self._penalty.must_weight * must.weights, self._penalty.cannot_weight * cannot.weights]
-        )
+        self._group_said = np.concatenate([must.weights, cannot.weights])
         self._group_ptr, self._group_of = groups_of_rows(self._groups, len(self.rows))
+
+    def _set_penalty(self, penalty: Penalty, share: float = 1.0) -> None:
+        self._penalty = penalty
+        must, cannot = share * penalty.must_weight, share * penalty.cannot_weight
+        self._weight = np.where(self._is_cannot, cannot, must) * self._said
+        self._group_weight = np.where(self._group_is_cannot, cannot, must) * self._group_said
+        self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
+
+    def sharing(self, share: float, penalty: Penalty) -> LinkedRows:
+        """Return the same rows and links, each counting for a share of what it counts here.
+
+        A sample of all rows stands for them all if rows that are always in it count for less. A broken link
+        costs what `penalty` says.
+        """
+        other = copy(self)
+        other.weight, other._pull = share * self.weight, share * self._pull
+        other._set_penalty(penalty, share)
+        return other
 
     def _under(self, metric: Metric) -> tuple[np.ndarray, ...]:
         """Return what follows from a metric alone, computed once for each metric."""

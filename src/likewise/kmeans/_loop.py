@@ -141,19 +141,21 @@ class Steps:
         hinted: HintedRows | None = None,
         learning: Learning | None = None,
         watch: np.ndarray = NOBODY,
+        fill: bool = True,
     ) -> None:
         self.rows, self.k = as_rows(X), n_clusters
+        self._fill = fill  # a cluster without rows gets some
         self.hinted, self.learning = hinted, learning
         self._labels = self.rows.column(np.int32, all_in_one)
         self._labels_are: Assigned | None = None
         self._watch = watch if hinted is None else hinted.rows
         diagonal = learning is None or learning.diagonal
         held = Held.none() if hinted is None else Held(hinted.rows, np.zeros_like(hinted.rows))
-        self._free_second = self._second = second_moment(self.rows, diagonal=diagonal, held=held)
+        self._free_second = self.second = second_moment(self.rows, diagonal=diagonal, held=held)
         if hinted is not None:
             told = as_rows(hinted.X, weight=hinted.weight)
-            self._second = self._second + second_moment(told, diagonal=diagonal)
-        spread = self._second if self._second.ndim == 1 else self._second.diagonal()
+            self.second = self.second + second_moment(told, diagonal=diagonal)
+        spread = self.second if self.second.ndim == 1 else self.second.diagonal()
         spread = np.sqrt(np.maximum(spread / max(self.rows.total_weight, 1e-300), 0.0))
         self._scale = np.where(spread > 0, spread, 1.0)
         self.variance = float(np.square(spread).mean())  # X is centred
@@ -176,7 +178,7 @@ class Steps:
             stats = stats + own
             objective += placed.energy
             nearest = placed.nearest
-        if (stats.counts == 0).any():
+        if self._fill and (stats.counts == 0).any():
             stats, held = self._reseed(stats, held, centers, metric, moments)
         done = Assigned(stats, objective, nearest, stats.watched, held)
         self._labels_are = done
@@ -235,25 +237,33 @@ class Steps:
         self, told: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
     ) -> tuple[np.ndarray, Metric]:
         """Move the centres to the means of their rows, and fit the metric if `learn`."""
-        filled = stats.counts > 0
-        centers = np.where(
-            filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers
-        )
+        centers = means_of(stats, centers)
         if not learn or self.learning is None:
             return centers, metric
-        if self.learning.per_cluster:
-            assert stats.second is not None
-            scatter, mass = (
-                stats.second - _weighted_squares(stats.counts, centers, stats.second.ndim),
-                stats.counts,
-            )
-        else:
-            ndim = self._second.ndim + 1
-            within = self._second - _weighted_squares(stats.counts, centers, ndim).sum(axis=0)
-            scatter, mass = within[None], np.array([stats.counts.sum()])
+        scatter, mass = scatter_within(stats, self.second, centers, self.learning.per_cluster)
         if self.learning.violations is not None:
             self.learning.violations.add_violations(scatter, told, metric)
         return centers, inverse_metric(scatter, mass, self._scale, self.learning.floor)
+
+
+def means_of(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
+    """Return the means of the clusters; an empty one keeps its centre."""
+    filled = stats.counts > 0
+    return np.where(filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers)
+
+
+def scatter_within(
+    stats: ClusterStats, second: np.ndarray, centers: np.ndarray, per_cluster: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scatter about the centres, of each cluster or of all in one, and its total weight.
+
+    `second` is the second moment of all rows; a cluster's own is in the statistics.
+    """
+    if per_cluster:
+        assert stats.second is not None
+        return stats.second - _weighted_squares(stats.counts, centers, stats.second.ndim), stats.counts
+    within = second - _weighted_squares(stats.counts, centers, second.ndim + 1).sum(axis=0)
+    return within[None], np.array([stats.counts.sum()])
 
 
 def _weighted_squares(counts: np.ndarray, centers: np.ndarray, ndim: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from likewise.supervision import Closure, Supervision
 MetricKind = Literal["full", "diagonal"]
 
 
-class _SoftLinks(KMeansFamily, ABC):
+class SoftLinks(KMeansFamily, ABC):
     """Members that weigh links against distances; contradictions are weighed too, with a warning."""
 
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
@@ -37,13 +37,21 @@ class _SoftLinks(KMeansFamily, ABC):
     def _penalty(self, X: Rows) -> Penalty:
         """Return what a broken link costs."""
 
+    @abstractmethod
+    def _penalty_at(self, scale: float) -> Penalty:
+        """Return what a broken link costs where `scale` is the mean squared distance between two rows."""
+
+    def _learning(self, linked: LinkedRows | None) -> Learning | None:
+        """Return how a metric is learned, or None."""
+        return None
+
     def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> LinkedRows | None:
         if "links" not in named.hints.kinds:
             return None
         return LinkedRows(X, named, self._penalty(X), rng)
 
 
-class PCKMeans(_SoftLinks):
+class PCKMeans(SoftLinks):
     """Pairwise-constrained k-means: links as soft penalties, the plain metric.
 
     Minimises (Basu, Banerjee & Mooney 2004)
@@ -136,15 +144,17 @@ class PCKMeans(_SoftLinks):
         self.cannot_weight = cannot_weight
 
     def _penalty(self, X: Rows) -> Penalty:
-        scale = 2.0 * float(second_moment(X, diagonal=True).sum() / X.total_weight)
+        return self._penalty_at(2.0 * float(second_moment(X, diagonal=True).sum() / X.total_weight))
+
+    def _penalty_at(self, scale: float) -> Penalty:
         return Penalty(self.must_weight, self.cannot_weight, alpha=scale, beta=0.0, reach=scale)
 
 
-class _LearnedMetric(_SoftLinks):
+class _LearnedMetric(SoftLinks):
     """Members that learn a metric."""
 
     _rules: ClassVar[dict[str, Rule]] = {
-        **_SoftLinks._rules,
+        **SoftLinks._rules,
         "metric": choice(*get_args(MetricKind)),
         "per_cluster": choice(True, False),
         "regularization": real(0, strict=True),
@@ -182,11 +192,18 @@ class _LearnedMetric(_SoftLinks):
         self.regularization = regularization
 
     def _penalty(self, X: Rows) -> Penalty:
+        return self._penalty_at(1.0)
+
+    def _penalty_at(self, scale: float) -> Penalty:
+        # Distances in a metric that is learned have a scale of their own.
         return Penalty(self.must_weight, self.cannot_weight, alpha=0.0, beta=1.0, reach=None)
 
     def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[LinkedRows | None, Learning]:
         linked = self._hinted_rows(X, named, rng)
-        return linked, Learning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
+        return linked, self._learning(linked)
+
+    def _learning(self, linked: LinkedRows | None) -> Learning:
+        return Learning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
 
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return 2  # one with each metric to begin with
@@ -215,8 +232,11 @@ class _LearnedMetric(_SoftLinks):
 
     def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
         super()._keep(fit, labels, middle, named)
-        A = fit.metric.A
-        if self.metric == "full" and fit.metric.diagonal:  # the labels settled before a metric was fitted
+        self._keep_metric(fit.metric)
+
+    def _keep_metric(self, metric: Metric) -> None:
+        A = metric.A
+        if self.metric == "full" and metric.diagonal:  # the labels settled before a metric was fitted
             A = np.stack([np.diag(a) for a in A])
         self.metrics_ = np.resize(A, (self.n_clusters, *A.shape[1:])) if self.per_cluster else A[0]
 
