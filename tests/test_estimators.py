@@ -24,6 +24,8 @@ def test_the_walk_finds_the_family():
         "MKMeans",
         "MMC",
         "MPCKMeans",
+        "MiniBatchMPCKMeans",
+        "MiniBatchPCKMeans",
         "PCKMeans",
         "PairwiseGaussianMixture",
         "PosteriorConstrainedGaussianMixture",

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from likewise.discriminative import DiscriminativeClustering
     from likewise.evaluation import HintSearchCV
     from likewise.hierarchy import LabelHierarchy
-    from likewise.kmeans import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans
+    from likewise.kmeans import (
+        ConstrainedKMeans,
+        COPKMeans,
+        MiniBatchMPCKMeans,
+        MiniBatchPCKMeans,
+        MKMeans,
+        MPCKMeans,
+        PCKMeans,
+        SeededKMeans,
+    )
     from likewise.mixture import (
         EquivalenceGaussianMixture,
         PairwiseGaussianMixture,
@@ -53,6 +62,8 @@ _HOME = {
     "LatentHierarchyClassifier": "multilabel",
     "MKMeans": "kmeans",
     "MPCKMeans": "kmeans",
+    "MiniBatchMPCKMeans": "kmeans",
+    "MiniBatchPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
     "PairwiseGaussianMixture": "mixture",
     "PosteriorConstrainedGaussianMixture": "mixture",
@@ -97,6 +108,8 @@ __all__ = [
     "LatentHierarchyClassifier",
     "MKMeans",
     "MPCKMeans",
+    "MiniBatchMPCKMeans",
+    "MiniBatchPCKMeans",
     "PCKMeans",
     "PairwiseGaussianMixture",
     "PosteriorConstrainedGaussianMixture",
