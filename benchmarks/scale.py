@@ -203,8 +203,8 @@ def estimate(found, console):
     seconds = fixed + per_row * 2 / workers * rows
     memory = rows / workers * (D * 4 + 8)
     console.print(
-        f"\n10^9 x {D} on {workers} workers, chunks of 2^20 rows, PCKMeans: {fixed:.1f} s that do not depend on "
-        f"the rows, and {per_row * 2 * 1e9:.0f} ns a row and worker: {seconds:.0f} s for the fit; "
+        f"\n10^9 x {D} on {workers} workers, chunks of 2^20 rows, PCKMeans: {fixed:.1f} s that do not depend "
+        f"on the rows, and {per_row * 2 * 1e9:.0f} ns a row and worker: {seconds:.0f} s for the fit; "
         f"{memory / 1e9:.1f} GB on each worker; {rows // chunk} tasks a pass."
     )
     return {

@@ -88,7 +88,9 @@ def test_any_cut_gives_the_same_clusters(kind, model, cut):
 
 @pytest.mark.parametrize("model", [*MODELS, *LABELLED], ids=lambda m: str(m).replace("\n", ""))
 def test_what_a_block_has_lost_it_makes_again(model, monkeypatch):
-    monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 300)  # so that seeds are overdrawn as well
+    # Seeds are overdrawn as well, and starts tried on some rows.
+    monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 300)
+    monkeypatch.setattr("likewise.kmeans._base._TRIAL_ROWS", 150)
     X, y = some_rows()
     hints = hints_for(model, y)
     cut = slices(CUTS["unequal blocks"])
