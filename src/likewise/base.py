@@ -138,6 +138,20 @@ def _look(block: Block) -> tuple[int, int, float]:
     return int(row), int(column), float(X[row, column])
 
 
+def check_finite(X: Rows, name: str) -> float:
+    """Return the largest size of a value, after a pass that refuses what is not finite."""
+    most = 0.0
+    for number, (row, column, largest) in enumerate(X.map(_look)):
+        if row >= 0:
+            raise ValueError(
+                f"{name}: block {number} of X has {largest} in its row {row}, column {column}, which is "
+                f"row {X.blocks[number].start + row} of all. Input X must not contain NaN or infinity: "
+                "drop such rows, or fill them in."
+            )
+        most = max(most, largest)
+    return most
+
+
 class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     """What every estimator that takes hints inherits.
 
@@ -188,15 +202,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"{name}: X has {len(X)} rows and {X.shape[1]} columns; at least one is needed.")
         validate_data(self, X, reset=reset, skip_check_array=True)  # the number of columns
 
-        most = 0.0
-        for number, (row, column, largest) in enumerate(X.map(_look)):
-            if row >= 0:
-                raise ValueError(
-                    f"{name}: block {number} of X has {largest} in its row {row}, column {column}, which is "
-                    f"row {X.blocks[number].start + row} of all. Input X must not contain NaN or infinity: "
-                    "drop such rows, or fill them in."
-                )
-            most = max(most, largest)
+        most = check_finite(X, name)
         if reset:
             self._check_largest(most, X.dtype, X.shape[0] * X.shape[1])
         return X

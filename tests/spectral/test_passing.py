@@ -113,6 +113,18 @@ def test_what_was_found_for_other_parameters_or_rows_is_not_taken_over(change):
     assert moved._ready is not before._ready
 
 
+def test_kmeans_begins_where_that_of_another_model_ended():
+    X, y = blobs([(0, 0), (8, 0), (0, 8), (8, 8)], size=20)  # two clusters: left and right, or up and down
+    by_seed = [PropagationClustering(2, random_state=seed, n_init=1) for seed in range(8)]
+    found = {tuple(model.fit(X).labels_[np.unique(y, return_index=True)[1]]) for model in by_seed}
+    assert len({labels if labels[0] == 0 else tuple(1 - c for c in labels) for labels in found}) > 1
+    for before in by_seed:
+        after = PropagationClustering(2, random_state=9).begin_like(before).fit(X[1:])
+        np.testing.assert_array_equal(after.labels_, before.labels_[1:])
+    more = PropagationClustering(3, random_state=9).begin_like(by_seed[0]).fit(X)
+    np.testing.assert_array_equal(more.labels_, PropagationClustering(3, random_state=9).fit(X).labels_)
+
+
 def test_a_model_that_was_not_fitted_gives_nothing_over():
     X, _ = blobs([(0, 0), (5, 0)])
     model = PropagationClustering(2, random_state=0).take_over(PropagationClustering(2, random_state=0))

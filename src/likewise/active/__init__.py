@@ -4,6 +4,7 @@ from likewise.active._compare import compare
 from likewise.active._comparison import Comparison, Curve, Estimate, Reached, RunFailure
 from likewise.active._history import Contradiction, Event
 from likewise.active._interview import Interview
+from likewise.active._pool import Pool
 from likewise.active._questions import Answer, OddOne, Piles, Question, Reply
 from likewise.active._simulate import Oracle, Trace, simulate
 from likewise.active._state import State, Strategy
@@ -47,6 +48,7 @@ __all__ = [
     "Oracle",
     "Outlook",
     "Piles",
+    "Pool",
     "ProbabilisticKNN",
     "Question",
     "RandomPairs",

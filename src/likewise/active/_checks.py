@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from likewise._rows import Block, Rows, as_rows, lies_elsewhere
+from likewise.active._pool import LARGE, Pool
 from likewise.active._questions import Question
-from likewise.active._state import Strategy
-from likewise.base import integer
+from likewise.active._state import Strategy, checked_rows
+from likewise.base import check_finite, integer
 from likewise.exceptions import SupervisionError
 from likewise.supervision import RowIds, Supervision
 
@@ -17,6 +21,37 @@ def whole(name: str, value: Any, *, low: int) -> int:
     if not rule.holds(value):
         raise ValueError(f"Interview: {name} must be {rule.wanted}, got {value!r}.")
     return int(value)
+
+
+def checked_data(X: Any, pool: Any) -> tuple[Any, Pool | None]:
+    """Return the rows, as an array if all of them are looked at, and the pool if only some are.
+
+    Which of both goes by their number, wherever they are: few rows of a file are read at once.
+    """
+    if pool is not None and pool != "auto" and not isinstance(pool, Pool):
+        raise TypeError(f"Interview: pool must be a Pool, 'auto' or None for none, got {pool!r}.")
+    if lies_elsewhere(X) or (isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"):
+        X = as_rows(X)
+    if not isinstance(X, Rows):
+        X = checked_rows(X)
+        if pool is None or (pool == "auto" and len(X) <= LARGE):
+            return X, None
+        return as_rows(X), Pool() if pool == "auto" else pool
+    if not len(X) or not X.shape[1]:
+        raise ValueError(f"Interview: X has {len(X)} rows and {X.shape[1]} columns; at least one is needed.")
+    check_finite(X, "Interview")
+    if len(X) > LARGE and pool is None:
+        raise ValueError(
+            f"Interview: pool=None looks at all rows in memory, and {type(X).__name__} has {len(X):,}. "
+            "Pass an array, or leave pool out."
+        )
+    if pool is None or (pool == "auto" and len(X) <= LARGE):
+        return checked_rows(np.concatenate(list(X.map(_itself)))), None
+    return X, Pool() if pool == "auto" else pool
+
+
+def _itself(block: Block) -> Any:
+    return block.X
 
 
 def checked_strategy(strategy: Any) -> Strategy:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._rows import Rows, drawn_rows
 from likewise.active import strategies
-from likewise.active._checks import checked_ids
+from likewise.active._checks import checked_data, checked_ids
 from likewise.active._history import Event
+from likewise.active._pool import Pool
 from likewise.active._questions import Answer, OddOne, Piles, Question, Said
-from likewise.active._state import Strategy, checked_rows
+from likewise.active._state import Strategy
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._jsonl import json_objects, json_records
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = "likewise interview"
 VERSION = 2  # 1 had pairs and triplets only, and no ids
+_LOOKED_AT = 10_000  # so many rows, drawn once, tell very many rows from others
 
 
 def save(interview: Interview, path: str | os.PathLike[str]) -> None:
@@ -38,8 +42,11 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
             f"{os.fspath(path)!r} cannot be written: there is no folder {folder!r}. Make it first."
         )
     ids = interview.ids
-    hints = list(json_objects(records_of(interview.given, ids or RowIds.numbered(interview.n_samples))))
-    head = {
+    # Of rows that nothing was said of nothing is written, so that very many cost nothing.
+    named, few = interview.given.named()
+    names = RowIds(tuple(_named(named.tolist() or [0], ids or _numbered(interview.X))))
+    hints = list(json_objects(records_of(few, names)))
+    head: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "data": _described(interview.X, ids),
@@ -50,6 +57,8 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
         "strategy": _strategy_entry(interview.strategy),
         "model": None if interview.model_is_default else repr(interview.model),
     }
+    if interview.pool is not None:
+        head["pool"] = dataclasses.asdict(interview.pool)
     parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in head.items()]
     parts += [_lines("hints", hints), _lines("history", [_event_entry(e, ids) for e in interview.history])]
     text = "{\n" + ",\n".join(parts) + "\n}\n"
@@ -65,10 +74,56 @@ def _lines(key: str, entries: list[dict[str, Any]]) -> str:
     return f" {json.dumps(key)}: [{inside}{chr(10) + ' ' if inside else ''}]"
 
 
-def _described(X: np.ndarray, ids: RowIds | None) -> dict[str, Any]:
-    digest = RowIds.numbered(len(X)).content_digest(X)
+def _described(X: np.ndarray | Rows, ids: RowIds | None) -> dict[str, Any]:
+    some = X
+    if isinstance(X, Rows):
+        some = X.take(drawn_rows(len(X), _LOOKED_AT, np.random.RandomState(0)))
+    digest = RowIds.numbered(len(some)).content_digest(some)
     described = {"rows": X.shape[0], "columns": X.shape[1], "digest": digest}
     return described if ids is None else described | {"ids": ids.digest}
+
+
+class _Numbers(Sequence[str]):
+    """The numbers of very many rows as text, made when they are asked for."""
+
+    def __init__(self, n: int) -> None:
+        self._numbers = range(n)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, row: Any) -> Any:
+        return str(self._numbers[row])
+
+
+class _NumberedRows(RowIds):
+    """Row numbers in place of ids, for so many rows that a list of them would be in the way."""
+
+    @cached_property
+    def row_of(self) -> Any:
+        """The row that a number names."""
+        return _RowOf(len(self))
+
+
+class _RowOf(Mapping[str, int]):
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __getitem__(self, name: str) -> int:
+        if name.isdecimal() and name.isascii() and int(name) < self._n and str(int(name)) == name:
+            return int(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, range(self._n))
+
+    def __len__(self) -> int:
+        return self._n
+
+
+def _numbered(X: np.ndarray | Rows) -> RowIds:
+    """Return the numbers of rows that have no ids."""
+    return _NumberedRows(_Numbers(len(X))) if isinstance(X, Rows) else RowIds.numbered(len(X))  # type: ignore[arg-type]
 
 
 def _strategy_entry(strategy: Strategy) -> dict[str, Any]:
@@ -140,7 +195,7 @@ class Saved:
     ) -> Interview:
         """Make the interview again, for the rows that it was about."""
         said = self.content
-        rows = checked_rows(X)
+        rows, pool = checked_data(X, self._pool())
         names = self._check_data(rows, checked_ids(ids, len(rows)))
         if model is None and said.get("model") is not None:
             raise LikewiseError(
@@ -148,12 +203,14 @@ class Saved:
                 "Give it again: Interview.load(path, X, model=…)."
             )
         chosen = self._strategy() if strategy is None else strategy
-        hints = self._hints(names or RowIds.numbered(len(rows)))
+        hints = self._hints(names or _numbered(rows))
         try:
             plain = {name: said[name] for name in ("n_clusters", "seed", "budget", "discover")}
             if getattr(model, "n_clusters", None) is not None and not said["discover"]:
                 plain["n_clusters"] = None  # another model may have another number of clusters
-            interview = make(rows, model=model, strategy=chosen, supervision=hints, ids=ids, **plain)
+            interview = make(
+                rows, model=model, strategy=chosen, supervision=hints, ids=ids, pool=pool, **plain
+            )
         except (KeyError, ValueError) as error:
             raise FileFormatError(f"{self.path}: the interview cannot be made again: {error}") from error
         for number, entry in enumerate(self._get("history", list)):
@@ -175,7 +232,7 @@ class Saved:
         """Refuse other rows than those of the file, and other ids; return the ids that the file speaks of."""
         was = dict(self._get("data", dict))
         named = was.pop("ids", None)
-        now = _described(np.asarray(X), None)
+        now = _described(X, None)
         if was != now:
             raise FileFormatError(
                 f"{self.path}: the interview is about other rows: {was.get('rows')} x {was.get('columns')} "
@@ -194,6 +251,16 @@ class Saved:
                 f"{ids.digest}. Give the ids as they were, in the order of the rows."
             )
         return ids
+
+    def _pool(self) -> Pool | None:
+        """Return the pool that the interview was held with, if it was."""
+        entry = self.content.get("pool")
+        if entry is None:
+            return None
+        try:
+            return Pool(**entry)
+        except (TypeError, ValueError) as error:
+            raise FileFormatError(f"{self.path}: the pool {entry!r} cannot be made: {error}") from error
 
     def _strategy(self) -> Strategy:
         entry = self._get("strategy", dict)

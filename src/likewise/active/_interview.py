@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from likewise.active import _file
 from likewise.active._checks import (
     check_question,
+    checked_data,
     checked_hints,
     checked_ids,
     checked_n_clusters,
@@ -29,8 +30,10 @@ from likewise.active._history import (
 )
 from likewise.active._models import Fits, check_model, default_model
 from likewise.active._names import model_for, strategy_named
+from likewise.active._pool import Pool
+from likewise.active._pooled import Pooled
 from likewise.active._questions import Key, Question, Reply, Said, keys_of
-from likewise.active._state import Knowledge, State, Strategy, checked_rows
+from likewise.active._state import Knowledge, State, Strategy
 from likewise.active._stopping import Outlook, outlook
 from likewise.active.strategies import default_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
@@ -47,7 +50,7 @@ class Interview:
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
         The rows.
     model : estimator, optional
         A clusterer that honours links, unfitted. By default ``PropagationClustering(n_clusters)``.
@@ -69,11 +72,18 @@ class Interview:
     discover : bool, default=False
         The number of clusters is not known; a cluster is opened whenever the answers demand one more than
         `n_clusters` (2 if that is not given).
+    pool : Pool, "auto" or None, default="auto"
+        Of very many rows an interview looks at a pool that is chosen from them: strategy and model see these
+        rows alone. By default with more than 100,000 rows, wherever they are; None looks at all rows.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row by all that is known; fitted when it is looked at, if there is news.
+        The cluster of each row by all that is known; fitted when it is looked at, if there is news. With a
+        pool the model is fitted to the pool and predicts the rows that are not in it, or they are given the
+        cluster of the nearest row of the pool by a model that cannot predict: a pass over all rows.
+    pool_rows : ndarray or None
+        The rows of the pool, ascending: what strategy and model look at. None if they look at all.
     supervision : Supervision
         The hints given and the answers, contradictions and all.
     history : tuple of Event
@@ -89,7 +99,9 @@ class Interview:
     Notes
     -----
     Telling an answer costs nothing. The first question after it costs the closure, linear in rows and
-    answers, what the strategy costs, and a fit if the strategy looks at labels.
+    answers, what the strategy costs, and a fit if the strategy looks at labels. With a pool all this is
+    counted in the rows of the pool; the first question costs drawing it, and a question after every
+    ``pool.every`` answers a fit and a pass over all rows.
 
     Examples
     --------
@@ -120,8 +132,9 @@ class Interview:
         seed: int = 0,
         budget: int | None = None,
         discover: bool = False,
+        pool: Pool | Literal["auto"] | None = "auto",
     ) -> None:
-        self.X: npt.NDArray[Any] = checked_rows(X)
+        self.X, self.pool = checked_data(X, pool)
         self.ids = checked_ids(ids, self.n_samples)
         self.seed = whole("seed", seed, low=0)
         self.budget = budget if budget is None else whole("budget", budget, low=0)
@@ -153,6 +166,12 @@ class Interview:
         self._fits = Fits(self.model, self.X, self.n_clusters, self.discover, self.seed)
         self._seen: tuple[tuple[Reply, ...], Knowledge] | None = None  # by so many answers
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
+        self._pooled = None if self.pool is None else Pooled(self, self.X, self.pool)
+
+    def _about(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
+        """Return an interview like this one about few rows."""
+        alike = {name: getattr(self, name) for name in ("model", "n_clusters", "seed", "budget", "discover")}
+        return Interview(X, strategy=self.strategy, supervision=hints, pool=None, **alike)
 
     def __repr__(self) -> str:
         left = "" if self.left is None else f", {self.left} left"
@@ -261,6 +280,11 @@ class Interview:
         return len(self.X)
 
     @property
+    def pool_rows(self) -> npt.NDArray[np.int64] | None:
+        """The rows that strategy and model look at, ascending; None for all."""
+        return None if self._pooled is None else self._pooled.rows()
+
+    @property
     def history(self) -> tuple[Event, ...]:
         """All that happened: answers, skips and undoings, in order."""
         return tuple(self._history)
@@ -288,11 +312,15 @@ class Interview:
     @property
     def supervision(self) -> Supervision:
         """The hints that were given and the answers, contradictions and all."""
+        if self._pooled is not None:
+            return self.given | supervision_of(self.replies, self.n_samples)
         return self._knowledge().supervision
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
         """What was said to be apart and cannot be: by the chain that joins it, or for want of clusters."""
+        if self._pooled is not None:
+            return self._pooled.contradictions()
         said = self._knowledge().said
         crowds = crowds_of(said, self.replies, self._n_known_clusters)
         return contradictions_of(said, self.replies) + crowds
@@ -300,11 +328,16 @@ class Interview:
     @property
     def labels_(self) -> npt.NDArray[Any]:
         """The cluster of each row by all that is known so far."""
+        if self._pooled is not None:
+            found: npt.NDArray[Any] = self._pooled.labels()
+            return found
         return self._fitted()[1]
 
     @property
     def model_(self) -> Any:
-        """The model fitted to all that is known so far."""
+        """The model fitted to all that is known so far, and to the rows of the pool if there is one."""
+        if self._pooled is not None:
+            return self._pooled.interview().model_
         return self._fitted()[0]
 
     def progress(self, last: int = 10) -> Outlook:
@@ -318,11 +351,16 @@ class Interview:
         last : int, default=10
             How many answers to look back.
         """
-        return outlook(self, whole("last", last, low=1))
+        last = whole("last", last, low=1)
+        return outlook(self, last) if self._pooled is None else self._pooled.progress(last)
 
     def state(self, exclude: Iterable[Question] = ()) -> State:
-        """Return what a strategy is shown now, with the questions of `exclude` as good as asked."""
-        return self._state(keys_of(exclude))
+        """Return what a strategy is shown now, with the questions of `exclude` as good as asked.
+
+        With a pool it speaks of the rows of the pool, numbered from 0; see `pool_rows`.
+        """
+        pending = keys_of(exclude)
+        return self._state(pending) if self._pooled is None else self._pooled.state(pending)
 
     # ------------------------------------------------------------------ files
 
@@ -330,7 +368,8 @@ class Interview:
         """Write the interview to a readable JSON file, whole or not at all.
 
         It holds the history, the hints that were given, the seed, the names of strategy and model, and a
-        fingerprint of the rows, but not the rows. Where the rows have ids it speaks of these.
+        fingerprint of the rows, but not the rows. Where the rows have ids it speaks of these. Of a pool it
+        holds the settings; the fingerprint is then that of 10,000 rows, drawn once.
         """
         _file.save(self, path)
 
@@ -399,19 +438,31 @@ class Interview:
             n_answers=self.n_asked,
         )
 
+    def _events(self) -> list[Event]:
+        """Return the events that count."""
+        return [self._history[at] for at in standing(self._history)]
+
+    def _hold(self, history: list[Event]) -> None:
+        """Let this be all that happened. Fits and caches stay, since they go by what is known."""
+        if history != self._history:
+            self._history = history
+            self._standing = self._known = self._last = None  # they go by the length of the history
+
     def _told_keys(self) -> frozenset[Key]:
         return self._counting()[1]
 
     def _counting(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
         """Return the replies that count, and the keys of the questions that were answered or skipped."""
         if self._standing is None or self._standing[0] != len(self._history):
-            events = [self._history[at] for at in standing(self._history)]
+            events = self._events()
             replies = tuple(event.reply for event in events if event.reply is not None)
             keys = frozenset(event.question.key for event in events)
             self._standing = (len(self._history), replies, keys)
         return self._standing[1:]
 
     def _chosen(self, n: int, pending: frozenset[Any]) -> list[Question]:
+        if self._pooled is not None:
+            return self._pooled.chosen(n, pending)
         state = self._state(pending)
         questions = self.strategy.choose(state, n)
         wrong = [question for question in questions if not state.can_ask(question)]

@@ -89,16 +89,23 @@ def ready(model: Any, n_clusters: int | None, seed: int, more: bool) -> Any:
 
 
 def fitted(
-    model: Any, X: npt.NDArray[Any], hints: Supervision, before: Any = None, settled: bool = False
+    model: Any,
+    X: npt.NDArray[Any],
+    hints: Supervision,
+    before: Any = None,
+    settled: bool = False,
+    like: Any = None,
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
     Contradictions are left out, the must-links winning. A model that does not honour triplets is given the
     links that they imply. A model that can `take_over` what it found before it looked at hints is shown the
-    one fitted `before`, if any. `settled` says that there are no contradictions, which spares looking for
-    them.
+    one fitted `before`, if any; one that can `begin_like` a model of other rows is shown that. `settled` says
+    that there are no contradictions, which spares looking for them.
     """
     copy = clone(model)
+    if like is not None and hasattr(copy, "begin_like"):
+        copy.begin_like(like)
     if before is not None and hasattr(copy, "take_over"):
         copy.take_over(before)
     honours = getattr(_clusterer(copy), "_honours", hints.kinds)
@@ -127,6 +134,7 @@ class Fits:
     n_clusters: int | None
     discover: bool
     seed: int
+    like: Any = None  # a model fitted to other rows of the same kind
     _last: list[tuple[Supervision, Any, npt.NDArray[Any]]] = field(default_factory=list)
     _labels: dict[Supervision, npt.NDArray[Any]] = field(default_factory=dict)
     _ready: dict[int | None, Any] = field(default_factory=dict)  # by the number of clusters
@@ -163,7 +171,8 @@ class Fits:
         if k not in self._ready:
             self._ready = {k: ready(self.model, k, self.seed, self.discover)}
         before = self._last[0][1] if self._last else None
-        return fitted(self._ready[k], self.X, known.hints, before, settled=not len(known.closure.conflicts))
+        settled = not len(known.closure.conflicts)
+        return fitted(self._ready[k], self.X, known.hints, before, settled, self.like)
 
 
 def demanded(closure: Closure) -> int:

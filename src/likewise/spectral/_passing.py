@@ -106,6 +106,8 @@ class PropagationClustering(HintedClusterer):
 
     labels_: np.ndarray
     passed_: Passed
+    _begin: np.ndarray | None = None
+    _centers: np.ndarray
     _graph: Graph
     _ready: Ready
     _rows: np.ndarray
@@ -163,9 +165,9 @@ class PropagationClustering(HintedClusterer):
         closure = self._soft_closure(hints, "Here the must-links win.")
         same = taken is not None and (taken[1] is X or np.array_equal(taken[1], X))
         if taken is not None and same and taken[0] == self._recipe_key():
-            self._graph, self._ready = taken[2:]
+            self._graph, self._ready, self._centers = taken[2:]
         else:
-            self._graph, self._ready = self._prepared(X)
+            self._graph, self._ready, self._centers = self._prepared(X)
         self._rows = X
         n_first = len(self._ready.medoids)
         self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are alike.")
@@ -189,32 +191,55 @@ class PropagationClustering(HintedClusterer):
         there.
         """
         if hasattr(other, "passed_"):
-            self._taken = (other._recipe_key(), other._rows, other._graph, other._ready)
+            self._taken = (other._recipe_key(), other._rows, other._graph, other._ready, other._centers)
+        return self
+
+    def begin_like(self, other: PropagationClustering) -> Self:
+        """Let k-means begin where that of another model ended, so that clusters of similar rows stay.
+
+        Without effect if there are other columns or another number of clusters. Of rows that have several
+        ways to be clustered k-means would find now one, now another, when a few rows are exchanged.
+        """
+        if hasattr(other, "passed_"):
+            self._begin = other._centers
         return self
 
     def _recipe_key(self) -> tuple[Any, ...]:
+        begin = None if self._begin is None else self._begin.tobytes()
         seed = self.random_state
         same = seed if isinstance(seed, int | np.integer) else object()  # of no other seed is it known
-        return (self.n_clusters, self.n_neighbors, self.restart, self.neighbor_search, self.n_init, same)
+        return (
+            self.n_clusters,
+            self.n_neighbors,
+            self.restart,
+            self.neighbor_search,
+            self.n_init,
+            same,
+            begin,
+        )
 
     def _recipe(self, n_samples: int) -> Recipe:
         # Of few rows a row's neighbours would soon be those of other clusters.
         few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
 
-    def _prepared(self, X: np.ndarray) -> tuple[Graph, Ready]:
+    def _prepared(self, X: np.ndarray) -> tuple[Graph, Ready, np.ndarray]:
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of alike rows: told about at the end
-            first = KMeans(self.n_clusters, n_init=self.n_init, random_state=seeds[0]).fit(X).labels_
+            start: dict[str, Any] = {"n_init": self.n_init}
+            if self._begin is not None and self._begin.shape == (self.n_clusters, X.shape[1]):
+                start = {"init": self._begin, "n_init": 1}
+            found = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X)
+        first = found.labels_
         first = np.unique(first, return_inverse=True)[1]
         if len(X) == 1:
             graph = Graph.of(np.zeros((1, 1)))
         else:
             graph = build_graph(X, self._recipe(len(X)), random_state=int(seeds[1]))
         shares = Smoother(graph, _FIRST_RESTART).smooth(np.eye(int(first.max()) + 1)[first])
-        return graph, Ready.of(X, Smoother(graph, self.restart), first, shares)
+        return graph, Ready.of(X, Smoother(graph, self.restart), first, shares), found.cluster_centers_
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return how likely each row is of each cluster, by the rows of `fit` that are near to it."""

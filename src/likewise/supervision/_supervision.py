@@ -235,12 +235,12 @@ class Supervision:
         rows = sorted_unique(
             np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in self._all.values())])
         )
-        if not len(rows):
-            return rows, Supervision(1)
+        return rows, self._among(rows) if len(rows) else Supervision(1)
+
+    def _among(self, rows: IntArray) -> Supervision:
+        """Return the hints about these rows, which ascend and hold all that the hints name, renumbered."""
         places: Any = Places(rows)
-        return rows, Supervision(
-            len(rows), {kind: part.restrict(rows, places) for kind, part in self._all.items()}
-        )
+        return Supervision(len(rows), {kind: part.restrict(rows, places) for kind, part in self._all.items()})
 
     def __or__(self, other: object) -> Supervision:
         if not isinstance(other, Supervision):

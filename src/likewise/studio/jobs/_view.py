@@ -30,9 +30,7 @@ class HeldInterview(Interview):
         """Let these be all answers and all questions that were left out."""
         history = [Event("answer", reply.question, reply) for reply in replies]
         history += [Event("skip", question) for question in skipped]
-        if history != self._history:
-            self._history = history
-            self._standing = self._known = self._last = None  # they go by the length of the history
+        self._hold(history)
 
     def share_fits(self, other: HeldInterview) -> None:
         """Use the fits of another interview about the same rows, so that a graph is built once."""
@@ -66,6 +64,7 @@ def interview_for(X: npt.NDArray[Any], settings: Settings) -> HeldInterview:
         strategy=strategy,
         seed=settings.seed,
         budget=settings.budget,
+        pool=None,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.active import Question
+from likewise.active import Pool, Question
 from likewise.active._questions import Key
 from likewise.active._state import checked_rows
 from likewise.studio.jobs._groups import Labels, doubt_of, groups_of, renumbered
@@ -34,7 +34,7 @@ from likewise.studio.records import (
 _LARGE = 20_000
 _SAMPLE = 2_000
 _MEANWHILE = 48  # so many questions at least to last until all rows are looked at
-# Beyond so many it takes minutes, and a larger sample stands for all rows for good.
+# Beyond so many it takes minutes, and a pool of more rows stands for all for good.
 _HUGE = 300_000
 _HUGE_SAMPLE = 5_000
 
@@ -65,8 +65,8 @@ class Brain:
     -----
     With more than 20,000 rows the first questions and the first picture are those of 2,000 rows, drawn once,
     and of all rows that answers name; each row is then shown in the group of the nearest of these. The next
-    picture knows all rows, and so do the questions from then on. With more than 300,000 rows a sample of
-    5,000 stands for all.
+    picture knows all rows, and so do the questions from then on. With more than 300,000 rows a pool of
+    5,000 stands for all; see :class:`~likewise.active.Pool`.
 
     Examples
     --------
@@ -91,6 +91,7 @@ class Brain:
             raise ValueError(f"Brain: ids must be one a row: {len(self.X)}, got {len(self.ids)}.")
         self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
         self._sampled: View | None = None
+        self._survey: Any = None  # of very many rows, from which those that stand for all are chosen
         self._full: View | None = None  # made when it is wanted
         self._asking: View | None = None  # where answers of a study must not steer
         self._knows_all = len(self.X) <= _LARGE  # whether all rows were looked at once
@@ -141,9 +142,14 @@ class Brain:
     # ------------------------------------------------------------------ views
 
     def _sample(self) -> IntArray:
-        """Return rows that stand for all: drawn once by the seed, and those that answers name."""
-        size = _HUGE_SAMPLE if len(self.X) > _HUGE else _SAMPLE
-        drawn = np.random.default_rng(self.settings.seed).choice(len(self.X), size=size, replace=False)
+        """Return rows that stand for all: chosen once by the seed, and those that answers name."""
+        seed = self.settings.seed
+        if len(self.X) > _HUGE:
+            pool = Pool(size=_HUGE_SAMPLE)
+            if self._survey is None:
+                self._survey = pool.survey(self.X, seed=seed)
+            return pool.first(self.X, named=self._named(), seed=seed, survey=self._survey)
+        drawn = np.random.default_rng(seed).choice(len(self.X), size=_SAMPLE, replace=False)
         return np.union1d(drawn, self._named())
 
     def _named(self) -> IntArray:
