@@ -11,7 +11,17 @@ SOURCE = Path(__file__).parents[1] / "src" / "likewise"
 FLOORS = [
     {"exceptions", "kernels", "_optional", "_compat", "_threads"},
     {"supervision", "hierarchy"},
-    {"base", "_rows", "seeding", "evaluation", "datasets", "features", "_neighbors", "_near_blocks"},
+    {
+        "base",
+        "_rows",
+        "_named",
+        "seeding",
+        "evaluation",
+        "datasets",
+        "features",
+        "_neighbors",
+        "_near_blocks",
+    },
     {"kmeans", "mixture", "spectral", "discriminative", "bayesian", "metric", "multilabel", "active"},
     {"oracles", "testing", "plotting", "distributed"},
     {"studio"},

@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
+from likewise._named import Named
 from likewise._rows import Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
 from likewise.kmeans._metric import Metric
-from likewise.kmeans._named import Named
 from likewise.kmeans._stats import mean_row
 from likewise.seeding import MANY_ROWS, Tied, extend_seeds, fewest_broken, overdrawn, seeds_from_closure
 from likewise.supervision import Closure, Supervision

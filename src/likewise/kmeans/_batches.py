@@ -12,13 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from likewise._compat import with_callbacks
+from likewise._named import Named
 from likewise._rows import ArrayRows, Block, Recipe, Rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.kmeans._base import less, n_runs
 from likewise.kmeans._links import LinkedRows
 from likewise.kmeans._loop import Start, Steps
-from likewise.kmeans._named import Named
 from likewise.kmeans._running import SPAN, Batch, Running
 from likewise.kmeans._soft import SoftLinks
 from likewise.kmeans._stats import Held, label_recipe, mean_row

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from likewise._named import Named
 from likewise._rows import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import AFRESH, Placed, adjacency, descend, groups_of_rows, margins
 from likewise.kmeans._metric import Metric
-from likewise.kmeans._named import Named
 
 _MAX_STEPS = 200_000
 _NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))

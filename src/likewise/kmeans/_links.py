@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from likewise._named import Named
 from likewise._rows import Rows
 from likewise.kmeans._metric import Metric
-from likewise.kmeans._named import Named
 from likewise.kmeans._reach import Reach
 from likewise.supervision import Groups
 

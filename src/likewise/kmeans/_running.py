@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from likewise._named import Named
 from likewise._rows import ArrayRows, Rows
 from likewise.kmeans._loop import Learning, Start, Steps, means_of, scatter_within
 from likewise.kmeans._metric import Metric, inverse_metric
-from likewise.kmeans._named import Named
 from likewise.kmeans._stats import NOBODY, ClusterStats
 from likewise.seeding import extend_seeds
 

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from likewise._named import Named
 from likewise._rows import Rows, as_rows
 from likewise.base import Rule, choice, real
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import LinkedRows, Penalty
 from likewise.kmeans._loop import Fit, Learning
 from likewise.kmeans._metric import Metric, inverse_metric
-from likewise.kmeans._named import Named
 from likewise.kmeans._stats import second_moment
 from likewise.supervision import Closure, Supervision
 
