@@ -172,7 +172,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         if isinstance(X, Rows):
             raise TypeError(
                 f"{type(self).__name__} works on rows in memory, and {type(X).__name__} reads them in "
-                "blocks. Pass an array, or use a method of the k-means family."
+                "blocks. Pass an array, or use a method of the k-means or mixture family."
             )
         checked: np.ndarray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse=False

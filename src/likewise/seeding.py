@@ -320,13 +320,14 @@ def seeds_from_closure(
     return extend_seeds(draws, centroids, k, None, rng)
 
 
-def hinted_space(X: np.ndarray, hints: Supervision) -> np.ndarray:
+def hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = None) -> np.ndarray:
     """Return the rows in a linear space in which the links look natural; a start may be drawn there.
 
     Directions in which cannot-linked rows lie apart and must-linked ones do not are stretched. With B the
     scatter of must-linked differences and A that of cannot-linked ones, each pulled towards the scatter of
     all rows by as many more links as there are features, rows are whitened by B and then each principal
     direction of A is stretched by its variance there. Links of groups count as the stars that join them.
+    Row i of the hints is row ``told[i]`` of X, or i.
     """
     d = X.shape[1]
     # In units of the standard deviations, so that the ridge means the same for every column.
@@ -338,6 +339,7 @@ def hinted_space(X: np.ndarray, hints: Supervision) -> np.ndarray:
 
     def scatter(pairs: np.ndarray, groups: Groups) -> np.ndarray:
         ends = np.concatenate([pairs, groups.star_edges()])
+        ends = ends if told is None else told[ends]
         steps = rows[ends[:, 0]] - rows[ends[:, 1]]
         found: np.ndarray = (steps.T @ steps + d * everything) / (len(steps) + d)
         return found

@@ -15,9 +15,9 @@ from likewise import (
     COPKMeans,
     MKMeans,
     MPCKMeans,
-    PairwiseGaussianMixture,
     PCKMeans,
     SeededKMeans,
+    SpectralLearning,
     Supervision,
 )
 from likewise._compat import HAS_CALLBACKS
@@ -346,8 +346,8 @@ def test_a_file_removed_after_the_first_reading_changes_nothing(tmp_path):
 
 
 def test_a_method_that_needs_all_rows_in_memory_says_so():
-    with pytest.raises(TypeError, match="PairwiseGaussianMixture works on rows in memory"):
-        PairwiseGaussianMixture(2).fit(as_rows(np.zeros((4, 2))))
+    with pytest.raises(TypeError, match="SpectralLearning works on rows in memory"):
+        SpectralLearning(2).fit(as_rows(np.zeros((4, 2))))
 
 
 def test_fewer_distinct_rows_than_clusters_is_said_of_blocks_too():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,17 +15,37 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
+from likewise._named import Named
+from likewise._rows import ArrayRows, Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
-from likewise.evaluation import link_satisfaction
-from likewise.mixture._em import Fit, Mixture, Relations, Steps, climb
-from likewise.mixture._gaussians import COVARIANCE_TYPES, KINDS, CovarianceType, Gaussians
+from likewise.mixture._em import Fit, Mixture, Relations, Steps, climb, label_block
+from likewise.mixture._gaussians import (
+    COVARIANCE_TYPES,
+    KINDS,
+    CovarianceType,
+    Gaussians,
+    Moments,
+)
+from likewise.mixture._ground import (
+    Ground,
+    added_up,
+    all_of,
+    in_memory,
+    moments_near,
+    moments_of,
+    squared_from,
+)
 from likewise.mixture._network import lse
 from likewise.seeding import extend_seeds, fewest_broken, hinted_space, seeds_from_closure
-from likewise.supervision import Closure, Supervision
+from likewise.supervision import Supervision
 
 # How many iterations of each start are made before the best of them is finished.
 _TRIAL = 15
+# Starts are made and tried on so many rows where there are more. Ten starts of 15 iterations then cost what
+# 7.5 million rows cost in one iteration, and a component in a hundred still has some 500 rows. Where the
+# rows are changes nothing: up to this number they are gathered in memory, from a file or a cluster too.
+_TRIAL_ROWS = 50_000
 _IS_ARRAY = Rule(
     "an array of shape (n_components, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
 )
@@ -83,8 +105,9 @@ class MixtureFamily(HintedClusterer, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows, ParquetRows or dask data
+            The rows. A memory map and the readers of :mod:`likewise.datasets` are read in blocks and never
+            held whole; dask arrays and dataframes stay where they are.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
@@ -94,40 +117,63 @@ class MixtureFamily(HintedClusterer, ABC):
         -------
         self : object
         """
-        X, hints = self._check_fit(X, y, supervision)
-        closure = self._soft_closure(hints, self._on_conflict)
+        rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rng = check_random_state(self.random_state)
-        relations = self._relations(hints) if "links" in hints.kinds else None
-
-        middle = X.mean(axis=0, dtype=np.float64)
-        variance = float(X.var(axis=0, dtype=np.float64).mean())
-        # Rows that are all alike have no variance to take a share of.
-        self._ridge = self.reg_covar * variance if variance > 0 else 1.0
-        threads = n_threads(X.size * X.shape[1] * self.n_clusters * self._n_sub, self.n_jobs)
-        starts = self._starts(X, middle, hints, closure, rng)
-        progress = Progress(self, X, len(starts) + (len(starts) > 1))
-
-        def run(steps: Steps, start: Mixture, max_iter: int) -> Fit:
-            progress.begin(max_iter)
-            fit = climb(steps, start, max_iter=max_iter, tol=self.tol, progress=progress)
-            progress.end()
-            return fit
-
-        def steps() -> Steps:
-            tied = relations() if relations is not None else None
-            return Steps(X, middle, tied, ridge=self._ridge, threads=threads)
-
-        tried = []
-        for start in starts:
-            made = steps()
-            tried.append((made, run(made, start, self._trial(starts))))
-        best, fit = self._choose(tried, hints)
-        if not fit.converged and fit.n_iter < self.max_iter:
-            more = run(best, fit.mixture, self.max_iter - fit.n_iter)
-            fit = Fit(more.mixture, fit.bounds + more.bounds, fit.n_iter + more.n_iter, more.converged)
-        self._keep(best, fit, middle, hints)
+        ground = self._ground(rows, hints, rng)
+        starts = self._starts(ground, rng)
+        progress = Progress(self, X, len(starts) + (len(starts) > 1 or ground.sampled))
+        relations, fit = self._tried(ground, starts, progress)
+        if ground.sampled or (not fit.converged and fit.n_iter < self.max_iter):
+            # What was tried on a sample begins anew on all rows, from where the trial has ended.
+            done = Fit(fit.mixture, [], 0, False) if ground.sampled else fit
+            steps = Steps(ground.rows, ground.named, relations, ridge=self._ridge)
+            more = self._run(steps, done.mixture, self.max_iter - done.n_iter, progress)
+            fit = Fit(more.mixture, done.bounds + more.bounds, done.n_iter + more.n_iter, more.converged)
+        self._keep(rows, Steps(rows, ground.named, relations, ridge=self._ridge), fit)
         progress.finish()
         return self
+
+    def _ground(self, rows: Rows, hints: Supervision, rng: Any) -> Ground:
+        """Gather the rows that hints name and those that starts are tried on."""
+        n_parts = self.n_clusters * self._n_sub
+        rows.threads = n_threads(rows.shape[0] * rows.shape[1] ** 2 * n_parts, self.n_jobs)
+        told, few = hints.named()
+        closure = self._soft_closure(few, self._on_conflict, told)
+        relations = self._relations(few) if "links" in few.kinds else None
+        if len(rows) <= _TRIAL_ROWS:
+            rows = in_memory(rows)
+        named = Named.of(rows, told, few, closure)
+        middle: np.ndarray = rows.sum(added_up) / len(rows)
+        variance = float((rows.sum(partial(squared_from, middle)) / len(rows)).mean())
+        # Rows that are all alike have no variance to take a share of.
+        self._ridge = self.reg_covar * variance if variance > 0 else 1.0
+        if len(rows) <= _TRIAL_ROWS or not isinstance(self.init, str):
+            return Ground(rows, named, rows, named, middle, relations)
+        drawn = np.union1d(told, drawn_rows(len(rows), _TRIAL_ROWS, rng))
+        trial = ArrayRows(rows.take(drawn), threads=rows.threads)
+        return Ground(
+            rows, named, trial, replace(named, rows=np.searchsorted(drawn, told)), middle, relations
+        )
+
+    def _run(self, steps: Steps, start: Mixture, max_iter: int, progress: Progress) -> Fit:
+        progress.begin(max_iter)
+        fit = climb(steps, start, max_iter=max_iter, tol=self.tol, progress=progress)
+        progress.end()
+        return fit
+
+    def _tried(
+        self, ground: Ground, starts: list[Mixture], progress: Progress
+    ) -> tuple[Relations | None, Fit]:
+        """Try every start, a few iterations long; return the best with what links made of its classes."""
+        tried = []
+        alone = len(starts) == 1 and not ground.sampled
+        for start in starts:
+            relations = ground.relations() if ground.relations is not None else None
+            steps = Steps(ground.trial, ground.trial_named, relations, ridge=self._ridge)
+            max_iter = self.max_iter if alone else min(_TRIAL, self.max_iter)
+            tried.append((steps, self._run(steps, start, max_iter, progress)))
+        steps, fit = self._choose(tried, ground.named.hints)
+        return steps.relations, fit
 
     def _choose(self, tried: list[tuple[Steps, Fit]], hints: Supervision) -> tuple[Steps, Fit]:
         """Choose the start whose classes explain the links, and among equals the highest bound.
@@ -137,35 +183,33 @@ class MixtureFamily(HintedClusterer, ABC):
         would be broken if every row went to its likeliest class.
         """
         if "links" not in hints.kinds or len(tried) == 1:
-            return max(tried, key=lambda pair: pair[1].bound)
+            return _highest(tried)
         own = [steps.own_labels(fit.mixture) for steps, fit in tried]
-        return max((tried[at] for at in fewest_broken(own, hints)), key=lambda pair: pair[1].bound)
+        return _highest([tried[at] for at in fewest_broken(own, hints)])
 
-    def _trial(self, starts: list[Mixture]) -> int:
-        return self.max_iter if len(starts) == 1 else min(_TRIAL, self.max_iter)
-
-    def _starts(
-        self, X: np.ndarray, middle: np.ndarray, hints: Supervision, closure: Closure, rng: Any
-    ) -> list[Mixture]:
+    def _starts(self, ground: Ground, rng: Any) -> list[Mixture]:
         """Return every start: means, each row to the nearest, covariances of these, equal weights.
 
         With ``init="hints"`` every other start is made in the space that the links suggest, and the first
         of either sort has its means at the must-link components.
         """
-        one = np.ones(len(X))
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
+        kind, middle = KINDS[self.covariance_type], ground.middle
         if not isinstance(self.init, str):
-            means = self._given_init(self.init, (n_parts, X.shape[1]))
-            return [self._start(X, middle, pairwise_distances_argmin(X, means.astype(X.dtype)), means)]
-        told = self.init == "hints" and bool(hints)
-        suggested = hinted_space(X, hints) if told else X
+            means = self._given_init(self.init, (n_parts, len(middle)))
+            total = ground.rows.sum(partial(moments_near, kind, middle, means))
+            return [self._start(total, middle, means)]
+        X, named = all_of(ground.trial), ground.trial_named
+        told = self.init == "hints" and bool(named.hints)
+        suggested = hinted_space(X, named.hints, named.rows) if told else X
         starts = []
         for number in range(self.n_init):
             space = X if number % 2 else suggested
             if told and number < 2:
-                seeds = seeds_from_closure(space, closure, k, one, rng)
+                here, one = space[named.rows], np.ones(len(named.rows))
+                seeds = seeds_from_closure(here, named.closure, k, one, rng, draws=as_rows(space))
             else:
-                seeds = extend_seeds(space, np.empty((0, X.shape[1])), k, one, rng)
+                seeds = extend_seeds(space, np.empty((0, X.shape[1])), k, None, rng)
             # Seeds that coincide mean fewer distinct rows than clusters, of which k-means would complain.
             if self.init != "k-means++" and len(np.unique(seeds, axis=0)) == k:
                 seeds = (
@@ -174,7 +218,7 @@ class MixtureFamily(HintedClusterer, ABC):
             parts = pairwise_distances_argmin(space, seeds.astype(X.dtype)) * self._n_sub
             if self._n_sub > 1:
                 parts = self._split(X, parts, rng)
-            starts.append(self._start(X, middle, parts, None))
+            starts.append(self._start(moments_of(kind, middle, n_parts, X, parts), middle, None))
         return starts
 
     def _split(self, X: np.ndarray, parts: np.ndarray, rng: Any) -> np.ndarray:
@@ -188,16 +232,9 @@ class MixtureFamily(HintedClusterer, ABC):
                 parts[rows] = first + pairwise_distances_argmin(X[rows], seeds.astype(X.dtype))
         return parts
 
-    def _start(
-        self, X: np.ndarray, middle: np.ndarray, parts: np.ndarray, means: np.ndarray | None
-    ) -> Mixture:
-        """Return the parameters of a partition of the rows into components."""
-        kind = KINDS[self.covariance_type]
-        k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
-        steps = Steps(X, middle, None, ridge=self._ridge, threads=1)
-        blocks = steps.pieces(slice(0, len(X)), kind, n_parts)
-        moments = [kind.moments(steps.block(rows, kind), np.eye(n_parts)[parts[rows]]) for rows in blocks]
-        total = sum(moments[1:], start=moments[0])
+    def _start(self, total: Moments, middle: np.ndarray, means: np.ndarray | None) -> Mixture:
+        """Return the parameters of a partition of the rows into components, from what these add up to."""
+        kind, k = KINDS[self.covariance_type], self.n_clusters
         # A component without rows, or with too few to have a shape, begins with the shape of all rows.
         everything = total.shared(tied=kind.name == "tied")
         shapeless = Gaussians.estimate(kind, everything, self._ridge)
@@ -209,56 +246,64 @@ class MixtureFamily(HintedClusterer, ABC):
             found = Gaussians.of(kind, found.means, covariances)
         if means is not None:
             found = Gaussians.of(kind, means - middle, found.covariances)
-        return Mixture(np.full(k, -np.log(k)), np.full((k, self._n_sub), -np.log(self._n_sub)), found)
+        within = np.full((k, self._n_sub), -np.log(self._n_sub))
+        return Mixture(np.full(k, -np.log(k)), within, found, middle)
 
-    def _keep(self, steps: Steps, fit: Fit, middle: np.ndarray, hints: Supervision) -> None:
-        mixture = fit.mixture
-        self._mixture, self._middle = mixture, middle
-        self.labels_ = steps.labels(mixture)
-        self.weights_ = np.exp(mixture.log_weights)
-        self.means_ = mixture.gaussians.means + middle
-        self.covariances_ = mixture.gaussians.covariances
+    def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
+        self._keep_mixture(fit.mixture)
+        told = steps.told_labels(fit.mixture)
+        labels = rows.column(np.int32, partial(label_block, fit.mixture, steps.named.rows, told))
+        counts = rows.sum(partial(_label_counts, self.n_clusters), labels)
+        self.labels_ = rows.whole(labels)
         self.lower_bound_ = fit.bound
         self.lower_bounds_ = np.array(fit.bounds)
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.converged
-        self.violations_ = link_satisfaction(self.labels_, hints)
+        self.violations_ = steps.named.satisfaction(told)
         if not fit.converged:
             self._warn_not_converged(fit.n_iter)
         why = "Some class is nowhere the likeliest. Ask for fewer clusters, or raise n_init."
-        self._warn_few_clusters(self.labels_, self.n_clusters, why)
+        self._warn_few_clusters(int(np.count_nonzero(counts)), self.n_clusters, why)
+
+    def _keep_mixture(self, mixture: Mixture) -> None:
+        self._mixture = mixture
+        self.weights_ = np.exp(mixture.log_weights)
+        self.means_ = mixture.gaussians.means + mixture.middle
+        self.covariances_ = mixture.gaussians.covariances
 
     # ------------------------------------------------------------------ using
 
-    def _log_joint(self, X: Any) -> np.ndarray:
-        """Return log a_m p_m(x), shape (n, K)."""
+    def _new_rows(self, X: Any) -> Rows:
         check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        steps = Steps(X, self._middle, None, ridge=self._ridge, threads=1)
-        joint = np.empty((len(X), self._mixture.n_classes))
-        for rows, block in steps.blocks_of(slice(0, len(X)), self._mixture):
-            joint[rows] = lse(self._mixture.log_components(block))
-        joint += self._mixture.log_weights
-        return joint
+        rows = self._check_rows(X, reset=False)
+        work = rows.shape[0] * rows.shape[1] ** 2 * len(self.means_)
+        rows.threads = n_threads(work, self.n_jobs)
+        return rows
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the likeliest class of each new row: nothing was said of it."""
-        labels: np.ndarray = self._log_joint(X).argmax(axis=1).astype(np.int32)
-        return labels
+    def predict(self, X: Any) -> Any:
+        """Return the likeliest class of each new row: nothing was said of it.
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+        Takes what `fit` takes.
+        """
+        return self._new_rows(X).produce(self._mixture.own_labels, np.int32)
+
+    def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class for each new row, shape (n_samples, n_clusters)."""
-        joint = self._log_joint(X)
-        found: np.ndarray = np.exp(joint - lse(joint)[:, None])
-        return found
+        return self._new_rows(X).produce(partial(_posterior, self._mixture), np.float64, self.n_clusters)
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: Any) -> Any:
         """Return the log density of each row under the mixture."""
-        return lse(self._log_joint(X))
+        return self._new_rows(X).produce(partial(_log_density, self._mixture), np.float64)
+
+    def _log_likelihood(self, X: Any) -> tuple[float, int]:
+        """Return the sum of the log densities of the rows, and how many there are."""
+        rows = self._new_rows(X)
+        return float(rows.sum(partial(_log_density_of_block, self._mixture))), len(rows)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log density of the rows. Higher is better."""
-        return float(self.score_samples(X).mean())
+        total, n_rows = self._log_likelihood(X)
+        return total / n_rows
 
     def _n_parameters(self) -> int:
         n_parts, d = self.means_.shape
@@ -267,12 +312,12 @@ class MixtureFamily(HintedClusterer, ABC):
 
     def bic(self, X: Any) -> float:
         """Return the Bayesian information criterion on X, links left out. Lower is better."""
-        log_density = self.score_samples(X)
-        return float(-2 * log_density.sum() + self._n_parameters() * np.log(len(log_density)))
+        total, n_rows = self._log_likelihood(X)
+        return -2 * total + self._n_parameters() * float(np.log(n_rows))
 
     def aic(self, X: Any) -> float:
         """Return the Akaike information criterion on X, links left out. Lower is better."""
-        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
+        return -2 * self._log_likelihood(X)[0] + 2 * self._n_parameters()
 
     def sample(self, n_samples: int = 1, *, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows from the mixture; return them and the class of each, class by class.
@@ -294,3 +339,32 @@ class MixtureFamily(HintedClusterer, ABC):
         for part, rows in enumerate(np.split(X, np.cumsum(counts)[:-1])):
             rows[:] = (rows * spread[part]) @ directions[part].T + self.means_[part]
         return X, np.repeat(np.arange(n_parts) // self._n_sub, counts)
+
+
+def _highest(tried: list[tuple[Steps, Fit]]) -> tuple[Steps, Fit]:
+    """Return the first start whose bound is the highest but for rounding.
+
+    Starts often end in the same classes, numbered otherwise; the order of a sum shall not choose among them.
+    """
+    bounds = [fit.bound for _, fit in tried]
+    least = max(bounds) - 1e-9 * max(1.0, *map(abs, bounds))
+    return next(pair for pair in tried if not pair[1].bound < least)
+
+
+def _label_counts(n_clusters: int, block: Block) -> np.ndarray:
+    assert block.kept is not None
+    return np.bincount(block.kept, minlength=n_clusters)
+
+
+def _posterior(mixture: Mixture, X: np.ndarray) -> np.ndarray:
+    joint = mixture.log_joint(X)
+    found: np.ndarray = np.exp(joint - lse(joint)[:, None])
+    return found
+
+
+def _log_density(mixture: Mixture, X: np.ndarray) -> np.ndarray:
+    return lse(mixture.log_joint(X))
+
+
+def _log_density_of_block(mixture: Mixture, block: Block) -> float:
+    return float(_log_density(mixture, block.X).sum())

@@ -1,14 +1,16 @@
-"""The one EM loop of the mixture family, and the pass over the rows that it makes."""
+"""The one EM loop of the mixture family, and the pass over blocks of rows that it makes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
-from likewise._threads import block_map, row_blocks
+from likewise._named import Named
+from likewise._rows import Block, Rows
 from likewise.base import Progress
 from likewise.mixture._gaussians import Covariances, Gaussians, Moments
 from likewise.mixture._network import lse
@@ -21,11 +23,15 @@ _LEAST_WEIGHT = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Parameters: class weights (K,), component weights within each class (K, S), K * S Gaussians."""
+    """Parameters: class weights (K,), component weights within each class (K, S), K * S Gaussians.
+
+    The Gaussians are those of rows less `middle`: distances lose fewer digits around the origin.
+    """
 
     log_weights: np.ndarray
     log_within: np.ndarray
     gaussians: Gaussians
+    middle: np.ndarray
 
     @property
     def n_classes(self) -> int:
@@ -38,14 +44,59 @@ class Mixture:
         joint += self.log_within.ravel()
         return joint.reshape(len(X), *self.log_within.shape)
 
+    def prepared(self, X: np.ndarray) -> np.ndarray:
+        """Return rows as the Gaussians want them."""
+        return self.gaussians.kind.prepared(X, self.middle)
+
+    def pieces(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield rows in prepared pieces that fit the cache, and which rows they are; at least one piece."""
+        for rows in pieces(X, self.gaussians.kind, len(self.gaussians.means)):
+            yield rows, self.prepared(X[rows])
+
+    def log_joint(self, X: np.ndarray) -> np.ndarray:
+        """Return log a_m p_m(x) of rows as they were given, shape (n, K)."""
+        joint = np.empty((len(X), self.n_classes))
+        for rows, piece in self.pieces(X):
+            joint[rows] = lse(self.log_components(piece))
+        joint += self.log_weights
+        return joint
+
+    def own_labels(self, X: np.ndarray) -> np.ndarray:
+        """Return the class that each row would have if no link spoke of it."""
+        labels: np.ndarray = self.log_joint(X).argmax(axis=1).astype(np.int32)
+        return labels
+
+
+def pieces(X: np.ndarray, kind: Covariances, n_components: int) -> list[slice]:
+    """Cut rows into pieces that fit the cache, at least one."""
+    step = min(max(_PIECE_NUMBERS // kind.numbers_per_row(n_components, X.shape[1]), 64), 4096)
+    return [slice(lo, min(lo + step, len(X))) for lo in range(0, max(len(X), 1), step)]
+
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What an E-step hands to the M-step: moments of components, counts of class variables, the bound."""
+    """What an E-step hands to the M-step, sums over rows; ``+`` merges two sets of rows.
+
+    Attributes
+    ----------
+    moments : Moments
+        Of the components.
+    class_counts : ndarray of shape (K,)
+        Of class variables, which must-linked rows share.
+    bound : float
+        The log-likelihood, or a bound on it.
+    """
 
     moments: Moments
     class_counts: np.ndarray
     bound: float
+
+    def __add__(self, other: Expected) -> Expected:
+        counts = self.class_counts + other.class_counts
+        return Expected(self.moments + other.moments, counts, self.bound + other.bound)
+
+    def __mul__(self, factor: float) -> Expected:
+        return Expected(self.moments * factor, self.class_counts * factor, self.bound * factor)
 
 
 class Relations(Protocol):
@@ -87,98 +138,108 @@ def closed_weights(counts: np.ndarray) -> np.ndarray:
 
 
 class Steps:
-    """The two steps of EM over all rows: free rows in blocks, hinted rows in one place."""
+    """The two steps of EM over all rows: free rows in blocks, hinted rows in one place.
 
-    def __init__(
-        self, X: np.ndarray, middle: np.ndarray, relations: Relations | None, *, ridge: float, threads: int
-    ) -> None:
-        self.X, self.middle, self.relations = X, middle, relations
-        self.ridge, self.threads = ridge, threads
-        self.free = np.ones(len(X), dtype=bool)
-        if relations is not None:
-            self.free[relations.rows] = False
-        self.n_free = float(self.free.sum())
+    The rows named by hints were gathered once, and `relations` speaks of these, numbered from 0. A pass over
+    the blocks is given the mixture and leaves those rows out.
+    """
 
-    def pieces(self, rows: slice, kind: Covariances, n_components: int) -> list[slice]:
-        """Cut a block of rows into pieces that fit the cache."""
-        step = min(max(_PIECE_NUMBERS // kind.numbers_per_row(n_components, self.X.shape[1]), 64), 4096)
-        return [slice(lo, min(lo + step, rows.stop)) for lo in range(rows.start, rows.stop, step)]
-
-    def block(self, rows: slice | np.ndarray, kind: Covariances) -> np.ndarray:
-        """Return rows as a kind of covariance wants them, centred at the middle of the data."""
-        return kind.prepared(self.X[rows], self.middle)
-
-    def blocks_of(self, block: slice, mixture: Mixture) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the pieces of a block of rows, and what they hold as the mixture wants it."""
-        gaussians = mixture.gaussians
-        for rows in self.pieces(block, gaussians.kind, len(gaussians.means)):
-            yield rows, self.block(rows, gaussians.kind)
+    def __init__(self, rows: Rows, named: Named, relations: Relations | None, *, ridge: float) -> None:
+        self.rows, self.named, self.relations, self.ridge = rows, named, relations, ridge
+        at = np.empty(0, dtype=np.int64) if relations is None else relations.rows
+        self._linked, self._linked_X = named.rows[at], named.X[at]
+        self.n_free = float(len(rows) - len(at))
 
     def expect(self, mixture: Mixture) -> Expected:
         """E-step: add up the moments of all rows under their expected classes and components."""
+        found = self.expect_free(mixture)
+        return found if self.relations is None else found + self.expect_linked(mixture)
 
-        def of_block(block: slice) -> tuple[Moments, float]:
-            moments, total = None, 0.0
-            for rows, X in self.blocks_of(block, mixture):
-                joint = mixture.log_components(X)
-                joint += mixture.log_weights[:, None]
-                joint = joint.reshape(len(X), -1)
-                peak = joint.max(axis=1, keepdims=True)
-                joint -= peak
-                np.exp(joint, out=joint)
-                norm = joint.sum(axis=1, keepdims=True)
-                free = self.free[rows]
-                total += float((np.log(norm) + peak)[free, 0].sum())
-                joint *= np.where(free, 1 / norm[:, 0], 0.0)[:, None]
-                part = mixture.gaussians.kind.moments(X, joint)
-                moments = part if moments is None else moments + part
-            assert moments is not None
-            return moments, total
+    def expect_free(self, mixture: Mixture) -> Expected:
+        """Add up the rows that no link speaks of, in one pass over the blocks."""
+        return self.rows.sum(partial(expect_block, mixture, self._linked))
 
-        with block_map(self.threads) as over:
-            parts = list(over(of_block, row_blocks(len(self.X))))
-        moments, bound = parts[0]
-        for more, extra in parts[1:]:
-            moments, bound = moments + more, bound + extra
-        counts = moments.counts.reshape(mixture.log_within.shape).sum(axis=1)
-        if self.relations is not None:
-            X = self.block(self.relations.rows, mixture.gaussians.kind)
-            components = mixture.log_components(X)
-            density = lse(components)
-            mass, linked, extra = self.relations.expect(mixture.log_weights, density)
-            resp = mass[:, :, None] * np.exp(components - density[:, :, None])
-            moments = moments + mixture.gaussians.kind.moments(X, resp.reshape(len(X), -1))
-            counts, bound = counts + linked, bound + extra
-        return Expected(moments, counts, bound / len(self.X))
+    def expect_linked(self, mixture: Mixture) -> Expected:
+        """Add up the rows that links speak of."""
+        assert self.relations is not None
+        X = mixture.prepared(self._linked_X)
+        components = mixture.log_components(X)
+        density = lse(components)
+        mass, counts, bound = self.relations.expect(mixture.log_weights, density)
+        resp = mass[:, :, None] * np.exp(components - density[:, :, None])
+        resp = resp.reshape(len(X), mixture.log_within.size)
+        return Expected(mixture.gaussians.kind.moments(X, resp), counts, bound)
 
     def maximise(self, mixture: Mixture, expected: Expected) -> Mixture:
         """M-step: Gaussians, component weights and class weights from the same expectations."""
-        gaussians = mixture.gaussians.updated(expected.moments, self.ridge)
-        within = expected.moments.counts.reshape(mixture.log_within.shape)
-        log_within = np.log(np.maximum(within, _LEAST_WEIGHT))
-        log_within -= lse(log_within)[:, None]
         if self.relations is None:
             log_weights = closed_weights(expected.class_counts)
         else:
             log_weights = self.relations.weights(expected.class_counts, mixture.log_weights, self.n_free)
-        return Mixture(log_weights, log_within, gaussians)
+        return maximised(mixture, expected, log_weights, self.ridge)
 
     def own_labels(self, mixture: Mixture) -> np.ndarray:
-        """Return the class that each row would have if no link spoke of it."""
-        labels = np.empty(len(self.X), dtype=np.int32)
-        for rows, X in self.blocks_of(slice(0, len(self.X)), mixture):
-            labels[rows] = (lse(mixture.log_components(X)) + mixture.log_weights).argmax(axis=1)
-        return labels
+        """Return the class that each row named by hints would have if no link spoke of it."""
+        return mixture.own_labels(self.named.X)
 
-    def labels(self, mixture: Mixture) -> np.ndarray:
-        """Return the class of each row; of a row in links the one that they make likeliest."""
+    def told_labels(self, mixture: Mixture) -> np.ndarray:
+        """Return the class of each row named by hints, the one that its links make likeliest."""
         labels = self.own_labels(mixture)
         if self.relations is not None:
-            X = self.block(self.relations.rows, mixture.gaussians.kind)
-            density = lse(mixture.log_components(X))
+            density = lse(mixture.log_components(mixture.prepared(self._linked_X)))
             mass, _, _ = self.relations.expect(mixture.log_weights, density)
             labels[self.relations.rows] = mass.argmax(axis=1)
         return labels
+
+
+def maximised(mixture: Mixture, expected: Expected, log_weights: np.ndarray, ridge: float) -> Mixture:
+    """Return the mixture with these class weights, and the rest from the expectations."""
+    gaussians = mixture.gaussians.updated(expected.moments, ridge)
+    within = expected.moments.counts.reshape(mixture.log_within.shape)
+    log_within = np.log(np.maximum(within, _LEAST_WEIGHT))
+    log_within -= lse(log_within)[:, None]
+    return Mixture(log_weights, log_within, gaussians, mixture.middle)
+
+
+def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expected:
+    """Add up the rows of a block under their expected components, the rows in `without` left out."""
+    first, last = _within(without, block.rows)
+    at = without[first:last] - block.rows.start
+    kind, n_components = mixture.gaussians.kind, mixture.log_within.size
+    moments, total = None, 0.0
+    for rows, X in mixture.pieces(block.X):
+        joint = mixture.log_components(X)
+        joint += mixture.log_weights[:, None]
+        joint = joint.reshape(len(X), n_components)
+        peak = joint.max(axis=1, keepdims=True)
+        joint -= peak
+        np.exp(joint, out=joint)
+        norm = joint.sum(axis=1, keepdims=True)
+        density = np.log(norm) + peak
+        np.divide(1.0, norm, out=norm)
+        first, last = _within(at, rows)
+        if first < last:
+            here = at[first:last] - rows.start
+            density[here] = norm[here] = 0.0
+        total += float(density.sum())
+        joint *= norm
+        part = kind.moments(X, joint)
+        moments = part if moments is None else moments + part
+    assert moments is not None
+    return Expected(moments, moments.counts.reshape(mixture.log_within.shape).sum(axis=1), total)
+
+
+def label_block(mixture: Mixture, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+    """Return the class of each row of a block; the rows in `told`, which ascend, have those given."""
+    found = mixture.own_labels(block.X)
+    first, last = _within(told, block.rows)
+    found[told[first:last] - block.rows.start] = labels[first:last]
+    return found
+
+
+def _within(rows: np.ndarray, block: slice) -> Any:
+    """Return from where to where the ascending `rows` are in a block."""
+    return np.searchsorted(rows, [block.start, block.stop])
 
 
 def climb(
@@ -193,9 +254,10 @@ def climb(
     fit = Fit(start, [], 0, False)
     for n_iter in range(1, max_iter + 1):
         expected = steps.expect(fit.mixture)
-        change = expected.bound - fit.bound if fit.bounds else np.inf
+        bound = expected.bound / len(steps.rows)
+        change = bound - fit.bound if fit.bounds else np.inf
         mixture = steps.maximise(fit.mixture, expected)
-        fit = Fit(mixture, [*fit.bounds, expected.bound], n_iter, bool(abs(change) < tol))
+        fit = Fit(mixture, [*fit.bounds, bound], n_iter, bool(abs(change) < tol))
         stop = progress.step() if progress is not None else False
         if fit.converged or stop:
             return replace(fit, converged=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from likewise._rows import Rows
 from likewise.base import warn_caller
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import Relations, Steps
+from likewise.mixture._em import Fit, Relations, Steps
 from likewise.mixture._links import Units, component_network, refuse_weights
 from likewise.mixture._relations import EquivalenceRelations, n_approximate
 from likewise.supervision import Supervision
@@ -83,8 +83,8 @@ class EquivalenceGaussianMixture(MixtureFamily):
         network, large = component_network(Units.of(hints), self.n_clusters)
         return lambda: EquivalenceRelations(network, large)
 
-    def _keep(self, steps: Steps, *args: Any) -> None:
-        super()._keep(steps, *args)
+    def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
+        super()._keep(rows, steps, fit)
         self.n_approximate_ = n_approximate(steps.relations)
         if self.n_approximate_ and self.violations_.share < 1:
             warn_caller(

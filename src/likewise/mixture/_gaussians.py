@@ -37,6 +37,9 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.counts + other.counts, self.sums + other.sums, self.second + other.second)
 
+    def __mul__(self, factor: float) -> Moments:
+        return Moments(self.counts * factor, self.sums * factor, self.second * factor)
+
     def shared(self, *, tied: bool) -> Moments:
         """Return the moments that there would be if every component had an equal share of every row."""
 
@@ -136,7 +139,7 @@ class Full(Covariances):
 
     def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
         n, d = X.shape
-        weighted = (resp[:, :, None] * X[:, None, :]).reshape(n, -1)
+        weighted = (resp[:, :, None] * X[:, None, :]).reshape(n, resp.shape[1] * d)
         return Moments(resp.sum(axis=0), resp.T @ X, (weighted.T @ X).reshape(-1, d, d))
 
     def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:

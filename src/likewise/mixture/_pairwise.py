@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from likewise._rows import Rows
 from likewise.base import Rule, choice, integer
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import Relations, Steps
+from likewise.mixture._em import Fit, Relations, Steps
 from likewise.mixture._gaussians import CovarianceType
 from likewise.mixture._links import Units, component_network, pair_network, refuse_weights
 from likewise.mixture._network import Network
@@ -168,8 +169,8 @@ class PairwiseGaussianMixture(MixtureFamily):
             network = _composite(*component_network(Units.of(hints), self.n_clusters))
         return lambda: NormalisedRelations(network)
 
-    def _keep(self, steps: Steps, *args: Any) -> None:
-        super()._keep(steps, *args)
+    def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
+        super()._keep(rows, steps, fit)
         self.subcluster_weights_ = np.exp(self._mixture.log_within)
         self.n_approximate_ = n_approximate(steps.relations)
 
