@@ -26,6 +26,7 @@ def test_the_walk_finds_the_family():
         "MPCKMeans",
         "MiniBatchMPCKMeans",
         "MiniBatchPCKMeans",
+        "MiniBatchPairwiseGaussianMixture",
         "PCKMeans",
         "PairwiseGaussianMixture",
         "PosteriorConstrainedGaussianMixture",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from likewise.mixture import (
         EquivalenceGaussianMixture,
+        MiniBatchPairwiseGaussianMixture,
         PairwiseGaussianMixture,
         PosteriorConstrainedGaussianMixture,
     )
@@ -64,6 +65,7 @@ _HOME = {
     "MPCKMeans": "kmeans",
     "MiniBatchMPCKMeans": "kmeans",
     "MiniBatchPCKMeans": "kmeans",
+    "MiniBatchPairwiseGaussianMixture": "mixture",
     "PCKMeans": "kmeans",
     "PairwiseGaussianMixture": "mixture",
     "PosteriorConstrainedGaussianMixture": "mixture",
@@ -110,6 +112,7 @@ __all__ = [
     "MPCKMeans",
     "MiniBatchMPCKMeans",
     "MiniBatchPCKMeans",
+    "MiniBatchPairwiseGaussianMixture",
     "PCKMeans",
     "PairwiseGaussianMixture",
     "PosteriorConstrainedGaussianMixture",

@@ -1,11 +1,13 @@
 """Gaussian mixtures that follow links: in the model itself, as a network, or on the posteriors."""
 
 from likewise.mixture._equivalence import EquivalenceGaussianMixture
+from likewise.mixture._minibatch import MiniBatchPairwiseGaussianMixture
 from likewise.mixture._pairwise import PairwiseGaussianMixture
 from likewise.mixture._posterior import PosteriorConstrainedGaussianMixture
 
 __all__ = [
     "EquivalenceGaussianMixture",
+    "MiniBatchPairwiseGaussianMixture",
     "PairwiseGaussianMixture",
     "PosteriorConstrainedGaussianMixture",
 ]

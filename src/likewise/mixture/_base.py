@@ -36,7 +36,6 @@ from likewise.mixture._ground import (
     moments_of,
     squared_from,
 )
-from likewise.mixture._network import lse
 from likewise.seeding import extend_seeds, fewest_broken, hinted_space, seeds_from_closure
 from likewise.supervision import Supervision
 
@@ -121,15 +120,10 @@ class MixtureFamily(HintedClusterer, ABC):
         rng = check_random_state(self.random_state)
         ground = self._ground(rows, hints, rng)
         starts = self._starts(ground, rng)
-        progress = Progress(self, X, len(starts) + (len(starts) > 1 or ground.sampled))
-        relations, fit = self._tried(ground, starts, progress)
-        if ground.sampled or (not fit.converged and fit.n_iter < self.max_iter):
-            # What was tried on a sample begins anew on all rows, from where the trial has ended.
-            done = Fit(fit.mixture, [], 0, False) if ground.sampled else fit
-            steps = Steps(ground.rows, ground.named, relations, ridge=self._ridge)
-            more = self._run(steps, done.mixture, self.max_iter - done.n_iter, progress)
-            fit = Fit(more.mixture, done.bounds + more.bounds, done.n_iter + more.n_iter, more.converged)
-        self._keep(rows, Steps(rows, ground.named, relations, ridge=self._ridge), fit)
+        progress = Progress(self, X, self._n_runs(len(starts), ground.sampled))
+        relations, tried = self._tried(ground, starts, progress)
+        fit = self._finished(ground, relations, tried, rng, progress)
+        self._keep(rows, Steps(rows, ground.named, relations, ridge=ground.ridge), fit)
         progress.finish()
         return self
 
@@ -137,23 +131,34 @@ class MixtureFamily(HintedClusterer, ABC):
         """Gather the rows that hints name and those that starts are tried on."""
         n_parts = self.n_clusters * self._n_sub
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] ** 2 * n_parts, self.n_jobs)
+        most = self._trial_rows()
+        if len(rows) <= most:
+            rows = in_memory(rows)
+        named, relations = self._told(rows, hints)
+        trial, trial_named = rows, named
+        if len(rows) > most and isinstance(self.init, str):
+            drawn = np.union1d(named.rows, drawn_rows(len(rows), most, rng))
+            trial = ArrayRows(rows.take(drawn), threads=rows.threads)
+            trial_named = replace(named, rows=np.searchsorted(drawn, named.rows))
+        return Ground(rows, named, trial, trial_named, *self._spread(rows, trial), relations)
+
+    def _trial_rows(self) -> int:
+        """Return on how many rows starts are tried, where there are more."""
+        return _TRIAL_ROWS
+
+    def _told(self, rows: Rows, hints: Supervision) -> tuple[Named, Callable[[], Relations] | None]:
+        """Gather the rows that hints name, and return what makes relations of them."""
         told, few = hints.named()
         closure = self._soft_closure(few, self._on_conflict, told)
         relations = self._relations(few) if "links" in few.kinds else None
-        if len(rows) <= _TRIAL_ROWS:
-            rows = in_memory(rows)
-        named = Named.of(rows, told, few, closure)
+        return Named.of(rows, told, few, closure), relations
+
+    def _spread(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
+        """Return the mean of the rows, and the ridge on covariances."""
         middle: np.ndarray = rows.sum(added_up) / len(rows)
         variance = float((rows.sum(partial(squared_from, middle)) / len(rows)).mean())
         # Rows that are all alike have no variance to take a share of.
-        self._ridge = self.reg_covar * variance if variance > 0 else 1.0
-        if len(rows) <= _TRIAL_ROWS or not isinstance(self.init, str):
-            return Ground(rows, named, rows, named, middle, relations)
-        drawn = np.union1d(told, drawn_rows(len(rows), _TRIAL_ROWS, rng))
-        trial = ArrayRows(rows.take(drawn), threads=rows.threads)
-        return Ground(
-            rows, named, trial, replace(named, rows=np.searchsorted(drawn, told)), middle, relations
-        )
+        return middle, self.reg_covar * variance if variance > 0 else 1.0
 
     def _run(self, steps: Steps, start: Mixture, max_iter: int, progress: Progress) -> Fit:
         progress.begin(max_iter)
@@ -168,12 +173,30 @@ class MixtureFamily(HintedClusterer, ABC):
         tried = []
         alone = len(starts) == 1 and not ground.sampled
         for start in starts:
-            relations = ground.relations() if ground.relations is not None else None
-            steps = Steps(ground.trial, ground.trial_named, relations, ridge=self._ridge)
-            max_iter = self.max_iter if alone else min(_TRIAL, self.max_iter)
-            tried.append((steps, self._run(steps, start, max_iter, progress)))
+            steps = ground.trial_steps()
+            tried.append((steps, self._run(steps, start, self._trial(alone), progress)))
         steps, fit = self._choose(tried, ground.named.hints)
         return steps.relations, fit
+
+    def _finished(
+        self, ground: Ground, relations: Relations | None, fit: Fit, rng: Any, progress: Progress
+    ) -> Fit:
+        """Go on with the chosen start on all rows."""
+        if ground.sampled:  # begin anew from where the trial has ended
+            fit = Fit(fit.mixture, [], 0, False)
+        if fit.converged or fit.n_iter >= self.max_iter:
+            return fit
+        steps = Steps(ground.rows, ground.named, relations, ridge=ground.ridge)
+        more = self._run(steps, fit.mixture, self.max_iter - fit.n_iter, progress)
+        return Fit(more.mixture, fit.bounds + more.bounds, fit.n_iter + more.n_iter, more.converged)
+
+    def _n_runs(self, n_starts: int, sampled: bool) -> int:
+        """Return how many times the loop is run: for each start, and to finish one of them."""
+        return n_starts + (n_starts > 1 or sampled)
+
+    def _trial(self, alone: bool) -> int:
+        """Return how many iterations of a start are made to try it; one that is alone need not be tried."""
+        return self.max_iter if alone else min(_TRIAL, self.max_iter)
 
     def _choose(self, tried: list[tuple[Steps, Fit]], hints: Supervision) -> tuple[Steps, Fit]:
         """Choose the start whose classes explain the links, and among equals the highest bound.
@@ -198,7 +221,7 @@ class MixtureFamily(HintedClusterer, ABC):
         if not isinstance(self.init, str):
             means = self._given_init(self.init, (n_parts, len(middle)))
             total = ground.rows.sum(partial(moments_near, kind, middle, means))
-            return [self._start(total, middle, means)]
+            return [self._start(total, ground, means)]
         X, named = all_of(ground.trial), ground.trial_named
         told = self.init == "hints" and bool(named.hints)
         suggested = hinted_space(X, named.hints, named.rows) if told else X
@@ -218,7 +241,7 @@ class MixtureFamily(HintedClusterer, ABC):
             parts = pairwise_distances_argmin(space, seeds.astype(X.dtype)) * self._n_sub
             if self._n_sub > 1:
                 parts = self._split(X, parts, rng)
-            starts.append(self._start(moments_of(kind, middle, n_parts, X, parts), middle, None))
+            starts.append(self._start(moments_of(kind, middle, n_parts, X, parts), ground, None))
         return starts
 
     def _split(self, X: np.ndarray, parts: np.ndarray, rng: Any) -> np.ndarray:
@@ -232,38 +255,43 @@ class MixtureFamily(HintedClusterer, ABC):
                 parts[rows] = first + pairwise_distances_argmin(X[rows], seeds.astype(X.dtype))
         return parts
 
-    def _start(self, total: Moments, middle: np.ndarray, means: np.ndarray | None) -> Mixture:
+    def _start(self, total: Moments, ground: Ground, means: np.ndarray | None) -> Mixture:
         """Return the parameters of a partition of the rows into components, from what these add up to."""
         kind, k = KINDS[self.covariance_type], self.n_clusters
         # A component without rows, or with too few to have a shape, begins with the shape of all rows.
         everything = total.shared(tied=kind.name == "tied")
-        shapeless = Gaussians.estimate(kind, everything, self._ridge)
+        shapeless = Gaussians.estimate(kind, everything, ground.ridge)
         few = total.counts < 2
-        found = shapeless.updated(total, self._ridge)
+        found = shapeless.updated(total, ground.ridge)
         if few.any() and kind.name != "tied":
             covariances = found.covariances.copy()
             covariances[few] = shapeless.covariances[few]
             found = Gaussians.of(kind, found.means, covariances)
         if means is not None:
-            found = Gaussians.of(kind, means - middle, found.covariances)
+            found = Gaussians.of(kind, means - ground.middle, found.covariances)
         within = np.full((k, self._n_sub), -np.log(self._n_sub))
-        return Mixture(np.full(k, -np.log(k)), within, found, middle)
+        return Mixture(np.full(k, -np.log(k)), within, found, ground.middle)
 
     def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
         self._keep_mixture(fit.mixture)
-        told = steps.told_labels(fit.mixture)
-        labels = rows.column(np.int32, partial(label_block, fit.mixture, steps.named.rows, told))
-        counts = rows.sum(partial(_label_counts, self.n_clusters), labels)
-        self.labels_ = rows.whole(labels)
+        found = self._keep_labels(rows, steps, fit.mixture)
         self.lower_bound_ = fit.bound
         self.lower_bounds_ = np.array(fit.bounds)
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.converged
-        self.violations_ = steps.named.satisfaction(told)
         if not fit.converged:
             self._warn_not_converged(fit.n_iter)
         why = "Some class is nowhere the likeliest. Ask for fewer clusters, or raise n_init."
-        self._warn_few_clusters(int(np.count_nonzero(counts)), self.n_clusters, why)
+        self._warn_few_clusters(found, self.n_clusters, why)
+
+    def _keep_labels(self, rows: Rows, steps: Steps, mixture: Mixture) -> int:
+        """Label all rows, those that hints name in view of them; return how many classes have rows."""
+        told = steps.told_labels(mixture)
+        labels = rows.column(np.int32, partial(label_block, mixture, steps.named.rows, told))
+        counts = rows.sum(partial(_label_counts, self.n_clusters), labels)
+        self.labels_ = rows.whole(labels)
+        self.violations_ = steps.named.satisfaction(told)
+        return int(np.count_nonzero(counts))
 
     def _keep_mixture(self, mixture: Mixture) -> None:
         self._mixture = mixture
@@ -274,7 +302,7 @@ class MixtureFamily(HintedClusterer, ABC):
     # ------------------------------------------------------------------ using
 
     def _new_rows(self, X: Any) -> Rows:
-        check_is_fitted(self)
+        check_is_fitted(self, "means_")
         rows = self._check_rows(X, reset=False)
         work = rows.shape[0] * rows.shape[1] ** 2 * len(self.means_)
         rows.threads = n_threads(work, self.n_jobs)
@@ -289,11 +317,11 @@ class MixtureFamily(HintedClusterer, ABC):
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class for each new row, shape (n_samples, n_clusters)."""
-        return self._new_rows(X).produce(partial(_posterior, self._mixture), np.float64, self.n_clusters)
+        return self._new_rows(X).produce(self._mixture.posterior, np.float64, self.n_clusters)
 
     def score_samples(self, X: Any) -> Any:
         """Return the log density of each row under the mixture."""
-        return self._new_rows(X).produce(partial(_log_density, self._mixture), np.float64)
+        return self._new_rows(X).produce(self._mixture.log_density, np.float64)
 
     def _log_likelihood(self, X: Any) -> tuple[float, int]:
         """Return the sum of the log densities of the rows, and how many there are."""
@@ -324,7 +352,7 @@ class MixtureFamily(HintedClusterer, ABC):
 
         `random_state` is that of the estimator where it is not given.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "means_")
         if not integer(1).holds(n_samples):
             raise ValueError(f"n_samples must be {integer(1).wanted}, got {n_samples!r}.")
         rng = check_random_state(self.random_state if random_state is None else random_state)
@@ -356,15 +384,5 @@ def _label_counts(n_clusters: int, block: Block) -> np.ndarray:
     return np.bincount(block.kept, minlength=n_clusters)
 
 
-def _posterior(mixture: Mixture, X: np.ndarray) -> np.ndarray:
-    joint = mixture.log_joint(X)
-    found: np.ndarray = np.exp(joint - lse(joint)[:, None])
-    return found
-
-
-def _log_density(mixture: Mixture, X: np.ndarray) -> np.ndarray:
-    return lse(mixture.log_joint(X))
-
-
 def _log_density_of_block(mixture: Mixture, block: Block) -> float:
-    return float(_log_density(mixture, block.X).sum())
+    return float(mixture.log_density(block.X).sum())

@@ -53,18 +53,31 @@ class Mixture:
         for rows in pieces(X, self.gaussians.kind, len(self.gaussians.means)):
             yield rows, self.prepared(X[rows])
 
-    def log_joint(self, X: np.ndarray) -> np.ndarray:
-        """Return log a_m p_m(x) of rows as they were given, shape (n, K)."""
-        joint = np.empty((len(X), self.n_classes))
+    def log_joint(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield log a_m p_m(x) of rows as they were given, (n, K) a piece, and which rows they are."""
         for rows, piece in self.pieces(X):
-            joint[rows] = lse(self.log_components(piece))
-        joint += self.log_weights
-        return joint
+            yield rows, lse(self.log_components(piece)) + self.log_weights
 
     def own_labels(self, X: np.ndarray) -> np.ndarray:
         """Return the class that each row would have if no link spoke of it."""
-        labels: np.ndarray = self.log_joint(X).argmax(axis=1).astype(np.int32)
+        labels = np.empty(len(X), dtype=np.int32)
+        for rows, joint in self.log_joint(X):
+            labels[rows] = joint.argmax(axis=1)
         return labels
+
+    def posterior(self, X: np.ndarray) -> np.ndarray:
+        """Return the probability of each class for each row, shape (n, K)."""
+        found = np.empty((len(X), self.n_classes))
+        for rows, joint in self.log_joint(X):
+            found[rows] = np.exp(joint - lse(joint)[:, None])
+        return found
+
+    def log_density(self, X: np.ndarray) -> np.ndarray:
+        """Return the log density of each row."""
+        found = np.empty(len(X))
+        for rows, joint in self.log_joint(X):
+            found[rows] = lse(joint)
+        return found
 
 
 def pieces(X: np.ndarray, kind: Covariances, n_components: int) -> list[slice]:
@@ -147,7 +160,7 @@ class Steps:
     def __init__(self, rows: Rows, named: Named, relations: Relations | None, *, ridge: float) -> None:
         self.rows, self.named, self.relations, self.ridge = rows, named, relations, ridge
         at = np.empty(0, dtype=np.int64) if relations is None else relations.rows
-        self._linked, self._linked_X = named.rows[at], named.X[at]
+        self.linked, self._linked_X = named.rows[at], named.X[at]
         self.n_free = float(len(rows) - len(at))
 
     def expect(self, mixture: Mixture) -> Expected:
@@ -157,7 +170,7 @@ class Steps:
 
     def expect_free(self, mixture: Mixture) -> Expected:
         """Add up the rows that no link speaks of, in one pass over the blocks."""
-        return self.rows.sum(partial(expect_block, mixture, self._linked))
+        return self.rows.sum(partial(expect_block, mixture, self.linked))
 
     def expect_linked(self, mixture: Mixture) -> Expected:
         """Add up the rows that links speak of."""
@@ -177,6 +190,10 @@ class Steps:
         else:
             log_weights = self.relations.weights(expected.class_counts, mixture.log_weights, self.n_free)
         return maximised(mixture, expected, log_weights, self.ridge)
+
+    def settled(self, bounds: list[float], tol: float) -> bool:
+        """Tell whether the bounds of the iterations so far say that it is time to end."""
+        return len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol
 
     def own_labels(self, mixture: Mixture) -> np.ndarray:
         """Return the class that each row named by hints would have if no link spoke of it."""
@@ -250,14 +267,13 @@ def climb(
     tol: float,
     progress: Progress | None = None,
 ) -> Fit:
-    """Alternate E- and M-steps until the bound, a mean over rows, changes by less than `tol`."""
+    """Alternate E- and M-steps until the bound, a mean over rows, has settled within `tol`."""
     fit = Fit(start, [], 0, False)
     for n_iter in range(1, max_iter + 1):
         expected = steps.expect(fit.mixture)
-        bound = expected.bound / len(steps.rows)
-        change = bound - fit.bound if fit.bounds else np.inf
+        bounds = [*fit.bounds, expected.bound / len(steps.rows)]
         mixture = steps.maximise(fit.mixture, expected)
-        fit = Fit(mixture, [*fit.bounds, bound], n_iter, bool(abs(change) < tol))
+        fit = Fit(mixture, bounds, n_iter, steps.settled(bounds, tol))
         stop = progress.step() if progress is not None else False
         if fit.converged or stop:
             return replace(fit, converged=True)

@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from likewise._named import Named
 from likewise._rows import ArrayRows, Block, Rows
-from likewise.mixture._em import Relations, pieces
+from likewise.mixture._em import Relations, Steps, pieces
 from likewise.mixture._gaussians import Covariances, Moments
 
 
@@ -26,7 +26,9 @@ class Ground:
         The rows that starts are tried on, in memory, and the named ones among them: the same, or a sample
         in which every named row is.
     middle : ndarray of shape (d,)
-        The mean of all rows.
+        The mean of the rows.
+    ridge : float
+        What is added to variances.
     relations : callable or None
         Makes the relations anew for each start.
     """
@@ -36,12 +38,21 @@ class Ground:
     trial: Rows
     trial_named: Named
     middle: np.ndarray
+    ridge: float
     relations: Callable[[], Relations] | None
 
     @property
     def sampled(self) -> bool:
         """Whether starts are tried on a sample."""
         return self.trial is not self.rows
+
+    def steps(self) -> Steps:
+        """Return the steps over all rows."""
+        return Steps(self.rows, self.named, self.relations and self.relations(), ridge=self.ridge)
+
+    def trial_steps(self) -> Steps:
+        """Return the steps over the rows that starts are tried on."""
+        return Steps(self.trial, self.trial_named, self.relations and self.relations(), ridge=self.ridge)
 
 
 def in_memory(rows: Rows) -> Rows:

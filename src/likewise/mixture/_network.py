@@ -66,6 +66,12 @@ def pair_posterior(log_unary: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray
     return np.exp(joint_first), np.exp(joint_second), log_z
 
 
+def pair_prior(log_weights: np.ndarray, weight: float) -> tuple[np.ndarray, float]:
+    """Return the expected counts and the log normaliser of pairs of so much weight, without densities."""
+    first, _, log_z = pair_posterior(log_weights[None], np.zeros((1, 2), dtype=np.int64))
+    return 2 * weight * first[0], weight * float(log_z[0])
+
+
 @dataclass(frozen=True, eq=False)
 class GroupFactor:
     """Groups of the same size, enumerated: units (G, g) and whether each of K^g labellings is allowed."""
@@ -172,10 +178,7 @@ class Network:
         """
         counts, total = np.zeros_like(log_weights), 0.0
         if len(self.pairs):
-            first, _, log_z = pair_posterior(log_weights[None], np.zeros((1, 2), dtype=np.int64))
-            weight = float(self.pair_weights.sum())
-            counts += 2 * weight * first[0]
-            total += weight * float(log_z[0])
+            counts, total = pair_prior(log_weights, float(self.pair_weights.sum()))
         for group in self._sorts:
             unary = np.broadcast_to(log_weights, (*group.units.shape, len(log_weights)))
             marginals, log_z = group.posterior(unary)

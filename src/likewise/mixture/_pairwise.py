@@ -55,7 +55,9 @@ class PairwiseGaussianMixture(MixtureFamily):
         shape of `means_`.
     n_init : int, default=10
         Starts. Each is tried for 15 iterations. Of those whose classes break fewest links, were every row
-        to go to its likeliest class, the one with the highest likelihood is finished.
+        to go to its likeliest class, the one with the highest likelihood is finished. With more than 50,000
+        rows, starts are made and tried on the rows in links and 50,000 drawn ones, and the chosen one then
+        goes on among all rows; a given start does so at once.
     max_iter : int, default=200
         The most iterations of a start.
     tol : float, default=1e-4
@@ -71,7 +73,7 @@ class PairwiseGaussianMixture(MixtureFamily):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Classes. A row in links has the class that its links make likeliest, on average where it is in
-        several; `predict` asks only where a row lies.
+        several; `predict` asks only where a row lies. A dask array where the rows are dask data.
     weights_ : ndarray of shape (n_clusters,)
         The class weights.
     subcluster_weights_ : ndarray of shape (n_clusters, n_subclusters)
@@ -83,7 +85,7 @@ class PairwiseGaussianMixture(MixtureFamily):
     lower_bound_ : float
         The log-likelihood at the last E-step, divided by the number of rows.
     lower_bounds_ : ndarray of shape (n_iter_,)
-        The same for each iteration.
+        The same for each iteration on all rows.
     n_iter_, converged_
         How many iterations were made, and whether the likelihood settled.
     violations_ : Satisfaction

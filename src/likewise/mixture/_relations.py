@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import coo_array, csr_array
 
 from likewise.mixture._em import Relations, closed_weights
 from likewise.mixture._links import Units
-from likewise.mixture._network import Network, lse, lse_of_others
+from likewise.mixture._network import Network, lse, lse_of_others, pair_prior
 
 
 def n_approximate(relations: Relations | None) -> int:
@@ -36,35 +39,53 @@ class NormalisedRelations:
         return self.network.members.T @ mass, mass.sum(axis=0), total - prior
 
     def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
-        """Minimise ``- sum c_m eta_m + n log sum exp eta + log Z(eta)``, convex in eta = log a.
-
-        In `a` itself it is not convex (the paper says so below eq. 19): log(1 - |a|^2) is concave.
-        """
+        """Return the weights that maximise the expected log-likelihood."""
         net = self.network
-        n_single = n_free + net.n_free
-        if not len(net.pairs) and not net.groups:
-            return closed_weights(counts)
-        if len(counts) == 2 and not net.groups:
-            # 1 - a^2 - (1 - a)^2 = 2 a (1 - a): a cannot-link of two classes says nothing about a.
-            left = np.maximum(counts - net.pair_weights.sum(), 0.0)
-            return closed_weights(left) if left.any() else log_weights
+        if not net.groups:
+            return pair_weights(counts, log_weights, float(net.pair_weights.sum()))
+        return normalised_weights(counts, log_weights, n_free + net.n_free, net.prior)
 
-        def energy(eta: np.ndarray) -> tuple[float, np.ndarray]:
-            expected, log_z = net.prior(eta)
-            norm = lse(eta)
-            value = -counts @ eta + n_single * norm + log_z
-            return float(value) / scale, (n_single * np.exp(eta - norm) + expected - counts) / scale
 
-        scale = float(counts.sum())
-        found = minimize(
-            energy,
-            log_weights,
-            jac=True,
-            method="L-BFGS-B",
-            options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 100},
-        )
-        # Where all rows are in cannot-links the optimum may lie at a vertex, eta at minus infinity.
-        return closed_weights(np.exp(found.x - found.x.max()))
+def pair_weights(counts: np.ndarray, log_weights: np.ndarray, pair_weight: float) -> np.ndarray:
+    """Return class weights from counts of which two are of each cannot-link, these of so much weight."""
+    if not pair_weight:
+        return closed_weights(counts)
+    if len(counts) == 2:
+        # 1 - a^2 - (1 - a)^2 = 2 a (1 - a): a cannot-link of two classes says nothing about a.
+        left = np.maximum(counts - pair_weight, 0.0)
+        return closed_weights(left) if left.any() else log_weights
+    n_single = float(counts.sum()) - 2 * pair_weight
+    return normalised_weights(counts, log_weights, n_single, partial(pair_prior, weight=pair_weight))
+
+
+def normalised_weights(
+    counts: np.ndarray,
+    log_weights: np.ndarray,
+    n_single: float,
+    prior: Callable[[np.ndarray], tuple[np.ndarray, float]],
+) -> np.ndarray:
+    """Minimise ``- sum c_m eta_m + n log sum exp eta + log Z(eta)``, convex in eta = log a.
+
+    In `a` itself it is not convex (the paper says so below eq. 19): log(1 - |a|^2) is concave. `prior`
+    returns the gradient of log Z and its value.
+    """
+
+    def energy(eta: np.ndarray) -> tuple[float, np.ndarray]:
+        expected, log_z = prior(eta)
+        norm = lse(eta)
+        value = -counts @ eta + n_single * norm + log_z
+        return float(value) / scale, (n_single * np.exp(eta - norm) + expected - counts) / scale
+
+    scale = float(counts.sum())
+    found = minimize(
+        energy,
+        log_weights,
+        jac=True,
+        method="L-BFGS-B",
+        options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 100},
+    )
+    # Where all rows are in cannot-links the optimum may lie at a vertex, eta at minus infinity.
+    return closed_weights(np.exp(found.x - found.x.max()))
 
 
 class EquivalenceRelations:

@@ -1,0 +1,377 @@
+"""GM-PR by batches of rows: stepwise EM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from likewise._rows import ArrayRows, Rows, drawn_rows
+from likewise.base import Progress, Rule, integer, real
+from likewise.mixture._base import MixtureFamily
+from likewise.mixture._em import Expected, Fit, Mixture, Relations, Steps, expect_block, maximised
+from likewise.mixture._gaussians import CovarianceType
+from likewise.mixture._ground import Ground, all_of, in_memory
+from likewise.mixture._links import pair_network
+from likewise.mixture._relations import NormalisedRelations, pair_weights
+from likewise.supervision import Supervision
+
+# On how many rows the starts of a fit are tried where there are more: what five of the usual batches have.
+_TRIAL_ROWS = 10_240
+# How many batches the running mean of the bound may go without rising before a fit ends, and how many make
+# a mean to be compared with.
+_PATIENCE, _BURN_IN = 40, 10
+# Batches are drawn so many at a time: rows far away, or all over a file, are then visited less often.
+_AT_ONCE = 8
+_DECAY = Rule(
+    "a number above 0.5 and at most 1",
+    lambda v: isinstance(v, int | float | np.integer | np.floating) and bool(0.5 < v <= 1),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """What was seen so far, each batch with its share: means over rows, and of cannot-links for each row."""
+
+    expected: Expected
+    pair_weight: float
+    n_rows: int
+    n_steps: int = 0
+
+    def moved(self, batch: Running, *, offset: float, decay: float) -> Running:
+        """Give a batch its share, less with every step."""
+        step = (self.n_steps + 1 + offset) ** -decay
+        expected = self.expected * (1 - step) + batch.expected * step
+        # The rows that a start was fitted to speak too well of it: the bound is a mean of batches alone.
+        share = max(step, 1 / (self.n_steps + 1))
+        bound = self.expected.bound * (1 - share) + batch.expected.bound * share
+        return Running(
+            replace(expected, bound=bound),
+            self.pair_weight * (1 - step) + batch.pair_weight * step,
+            self.n_rows + batch.n_rows,
+            self.n_steps + 1,
+        )
+
+    def maximised(self, mixture: Mixture, ridge: float) -> Mixture:
+        """M-step."""
+        weights = pair_weights(self.expected.class_counts, mixture.log_weights, self.pair_weight)
+        return maximised(mixture, self.expected, weights, ridge)
+
+
+class BatchSteps(Steps):
+    """The steps of EM on batches: an E-step expects of all rows what it finds in a drawn batch."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        relations: Relations | None,
+        running: Running,
+        pace: dict[str, float],
+        size: int,
+        rng: Any,
+    ) -> None:
+        super().__init__(ground.rows, ground.named, relations, ridge=ground.ridge)
+        self.running = running
+        self._size, self._pace = min(size, len(self.rows)), pace
+        self._batches = _drawn_batches(self.rows, self.linked, self._size, rng)
+        self._best, self._stale = -np.inf, 0
+
+    def expect_free(self, mixture: Mixture) -> Expected:
+        """Let the next batch stand for all rows that are in no link."""
+        X = next(self._batches)
+        batch = ArrayRows(X, [slice(0, len(X))])
+        found = batch.sum(partial(expect_block, mixture, np.empty(0, dtype=np.int64)))
+        return found * (self.n_free / max(len(X), 1))
+
+    def maximise(self, mixture: Mixture, expected: Expected) -> Mixture:
+        """Let the batch move the running means, and the mixture with them."""
+        self.running = self.running.moved(_running(self, expected, self._size), **self._pace)
+        return self.running.maximised(mixture, self.ridge)
+
+    def settled(self, bounds: list[float], tol: float) -> bool:
+        """Tell whether the running mean of the bounds has not risen by more than `tol` for long."""
+        self._stale += 1
+        if len(bounds) <= _BURN_IN or self.running.expected.bound > self._best + tol:
+            self._best, self._stale = self.running.expected.bound, 0
+        return self._stale >= _PATIENCE
+
+
+def _drawn_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Iterator[np.ndarray]:
+    """Draw `size` rows again and again, and yield them but for those in `without`."""
+    n_batches = max(1, min(_AT_ONCE, len(rows) // size))
+    while True:
+        drawn = rng.permutation(drawn_rows(len(rows), n_batches * size, rng)).reshape(n_batches, size)
+        parts = [np.setdiff1d(part, without, assume_unique=True) for part in drawn]
+        every = np.sort(np.concatenate(parts))
+        X = rows.take(every)
+        for part in parts:
+            yield X[np.searchsorted(every, part)]
+
+
+def _running(steps: Steps, expected: Expected, n_rows: int) -> Running:
+    """Return means over rows, given what is expected of all of them in view of `n_rows`."""
+    network = getattr(steps.relations, "network", None)
+    pair_weight = 0.0 if network is None else float(network.pair_weights.sum())
+    return Running(expected * (1 / len(steps.rows)), pair_weight / len(steps.rows), n_rows)
+
+
+class MiniBatchPairwiseGaussianMixture(MixtureFamily):
+    r"""Gaussian mixture with pairwise relations, fitted by batches of rows.
+
+    It maximises what :class:`PairwiseGaussianMixture` does, link by link, by stepwise EM (Cappé & Moulines
+    2009): the expected sufficient statistics of batch t, a mean over rows, move a running mean
+
+    .. math::
+
+        S_t = (1 - \gamma_t) S_{t-1} + \gamma_t \bar s(\text{batch}_t; \theta_{t-1}), \qquad
+        \gamma_t = (t + t_0)^{-\kappa}
+
+    and the parameters are those that maximise the likelihood of :math:`S_t`. `fit` draws batches among all
+    rows, and the rows that links name are in every one, counting as they do among all rows. `partial_fit`
+    is given the batches, each with links about its own rows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of classes.
+    n_subclusters : int, default=1
+        Gaussians for each class.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        The shape of the covariances.
+    batch_size : int, default=2048
+        How many rows `fit` draws at a time.
+    learning_decay : float, default=0.7
+        :math:`\kappa`, above 0.5 and at most 1: the larger, the less do later batches move what was found.
+    learning_offset : float, default=10.0
+        :math:`t_0`: the larger, the less do early batches move the start.
+    init : {"hints", "k-means", "k-means++"} or array, default="hints"
+        As for :class:`PairwiseGaussianMixture`, among the rows of the first batch, or among the links' rows
+        and a sample of some 10,000.
+    n_init : int, default=3
+        Starts. Each is tried for 15 iterations on those rows; the best one goes on.
+    max_iter : int, default=500
+        The most batches of a fit.
+    tol : float, default=1e-3
+        A fit ends when a running mean of the batches' log-likelihoods, means over rows, has not risen by
+        more for 40 batches.
+    reg_covar, random_state, n_jobs
+        As for :class:`PairwiseGaussianMixture`. The variance of which `reg_covar` is a share is that of the
+        rows on which starts are tried.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Classes, of all rows or of the last batch. A row in links has the class that its links make
+        likeliest.
+    n_steps_, n_iter_ : int
+        How many batches were seen.
+    n_rows_seen_ : int
+        How many rows the batches had, those drawn twice counted twice.
+    lower_bound_ : float
+        The running mean of the batches' log-likelihoods, which are means over rows.
+    lower_bounds_ : ndarray of shape (n_steps_,)
+        Those of the batches.
+    converged_ : bool
+        Whether it settled, after `fit`.
+    weights_, subcluster_weights_, means_, covariances_, violations_
+        As for :class:`PairwiseGaussianMixture`.
+
+    Notes
+    -----
+    A step costs O((b + h) K S d^2) for batches of b rows and h rows in links, whatever the number of rows,
+    plus reading b rows anywhere. A fit reads all rows twice, to check them and to label them.
+
+    References
+    ----------
+    O. Cappé, E. Moulines, "On-line expectation-maximization algorithm for latent data models", JRSS B 71,
+    2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import MiniBatchPairwiseGaussianMixture, Supervision
+    >>> rng = np.random.default_rng(0)
+    >>> model = MiniBatchPairwiseGaussianMixture(2, random_state=0)
+    >>> hints = Supervision.from_links(100, must=[(0, 1)], cannot=[(0, 50)])
+    >>> for _ in range(3):
+    ...     X = np.repeat([[1.0, 1.0], [6.0, 6.0]], 50, axis=0) + rng.normal(size=(100, 2))
+    ...     model = model.partial_fit(X, supervision=hints)
+    >>> model.n_steps_, model.n_rows_seen_, sorted(model.means_[:, 0].round().tolist())
+    (3, 300, [1.0, 6.0])
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        **MixtureFamily._rules,
+        "n_subclusters": integer(1),
+        "batch_size": integer(1),
+        "learning_decay": _DECAY,
+        "learning_offset": real(0),
+    }
+    _on_conflict = "All are weighed against one another."
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"supervision": True}
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_subclusters: int = 1,
+        covariance_type: CovarianceType = "full",
+        batch_size: int = 2048,
+        learning_decay: float = 0.7,
+        learning_offset: float = 10.0,
+        init: Any = "hints",
+        n_init: int = 3,
+        max_iter: int = 500,
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            covariance_type=covariance_type,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            reg_covar=reg_covar,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.n_subclusters = n_subclusters
+        self.batch_size = batch_size
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+
+    @property
+    def _n_sub(self) -> int:  # type: ignore[override]
+        return self.n_subclusters
+
+    def _relations(self, hints: Supervision) -> Callable[[], Relations]:
+        network = pair_network(hints)
+        return lambda: NormalisedRelations(network)
+
+    def _n_runs(self, n_starts: int, sampled: bool) -> int:
+        return n_starts + 1 if isinstance(self.init, str) else 1
+
+    def _trial(self, alone: bool) -> int:
+        return super()._trial(alone=False)
+
+    def _trial_rows(self) -> int:
+        return _TRIAL_ROWS
+
+    def _spread(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
+        return super()._spread(trial, trial)
+
+    # ------------------------------------------------------------------ fitting
+
+    @property
+    def _pace(self) -> dict[str, float]:
+        return {"offset": self.learning_offset, "decay": self.learning_decay}
+
+    def _tried(
+        self, ground: Ground, starts: list[Mixture], progress: Progress
+    ) -> tuple[Relations | None, Fit]:
+        if not isinstance(self.init, str):  # there is nothing to choose
+            return ground.steps().relations, Fit(starts[0], [], 0, False)
+        return super()._tried(ground, starts, progress)
+
+    def _finished(
+        self, ground: Ground, relations: Relations | None, fit: Fit, rng: Any, progress: Progress
+    ) -> Fit:
+        first = self._first(ground, relations, fit.mixture)
+        before = replace(first, n_rows=0)
+        steps = BatchSteps(ground, relations, before, self._pace, self.batch_size, rng)
+        found = self._run(steps, first.maximised(fit.mixture, ground.ridge), self.max_iter, progress)
+        self._running, self._ridge = steps.running, ground.ridge
+        return found
+
+    def _first(self, ground: Ground, relations: Relations | None, mixture: Mixture) -> Running:
+        """Return what a start expects of all rows in view of those that it was tried on."""
+        trial = Steps(ground.trial, ground.trial_named, relations, ridge=ground.ridge)
+        steps = Steps(ground.rows, ground.named, relations, ridge=ground.ridge)
+        found = trial.expect_free(mixture) * (steps.n_free / max(trial.n_free, 1.0))
+        if relations is not None:
+            found = found + steps.expect_linked(mixture)
+        return _running(steps, found, len(ground.trial))
+
+    def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
+        super()._keep(rows, steps, fit)
+        self._keep_running(self._running)
+
+    def _keep_running(self, running: Running) -> None:
+        self._running = running
+        self.lower_bound_ = running.expected.bound
+        self.n_steps_ = self.n_iter_ = running.n_steps
+        self.n_rows_seen_ = running.n_rows
+
+    def partial_fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+        """Go on with a batch of rows, guided by links about rows of this batch.
+
+        The first batch makes the start, as a fit would, and needs at least `n_clusters` rows if the start is
+        not given. After a `fit` the mixture goes on from where that has ended.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The batch.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The links, of the rows of the batch. None means none.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_parameters()
+        begun = hasattr(self, "_running")
+        rows = in_memory(self._check_rows(X, reset=not begun))
+        hints = self._check_supervision(supervision, len(rows), y)
+        if begun:
+            self._check_unchanged()
+            self._check_largest(float(np.abs(all_of(rows)).max()), rows.dtype, len(rows) * rows.shape[1])
+        elif len(rows) < self.n_clusters and isinstance(self.init, str):
+            raise ValueError(
+                f"{type(self).__name__}: the first batch has {len(rows)} row(s), too few to begin "
+                f"n_clusters={self.n_clusters} with. Begin with a larger batch, ask for fewer clusters, or "
+                "give the start as init."
+            )
+        self._check_n_clusters(self.n_clusters, max(len(rows), self.n_clusters), hints)
+        if begun:
+            named, make = self._told(rows, hints)
+            steps, before = Steps(rows, named, make and make(), ridge=self._ridge), self._mixture
+            batch = _running(steps, steps.expect(before), len(rows))
+            running = self._running.moved(batch, **self._pace)
+            bounds = np.append(self.lower_bounds_, batch.expected.bound)
+        else:
+            rng = check_random_state(self.random_state)
+            ground = self._ground(rows, hints, rng)
+            relations, fit = self._tried(ground, self._starts(ground, rng), Progress(None, X, 0))
+            steps, before, self._ridge = ground.steps(), fit.mixture, ground.ridge
+            running = replace(self._first(ground, relations, before), n_rows=len(rows), n_steps=1)
+            bounds = np.array([running.expected.bound])
+        self._keep_mixture(running.maximised(before, self._ridge))
+        self._keep_labels(rows, steps, self._mixture)
+        self._keep_running(running)
+        self.lower_bounds_ = bounds
+        return self
+
+    def _check_unchanged(self) -> None:
+        """Refuse to go on with a mixture of another kind."""
+        was = (self._mixture.log_within.shape, self._mixture.gaussians.kind.name)
+        if was != ((self.n_clusters, self.n_subclusters), self.covariance_type):
+            (k, n_sub), kind = was
+            raise ValueError(
+                f"{type(self).__name__}: the mixture was begun with n_clusters={k}, n_subclusters={n_sub}, "
+                f"covariance_type={kind!r}, and now one of these is another. Set it back, or begin anew with "
+                "a clone."
+            )
+
+    def _keep_mixture(self, mixture: Mixture) -> None:
+        super()._keep_mixture(mixture)
+        self.subcluster_weights_ = np.exp(mixture.log_within)
