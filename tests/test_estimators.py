@@ -24,6 +24,7 @@ def test_the_walk_finds_the_family():
         "MKMeans",
         "MMC",
         "MPCKMeans",
+        "MiniBatchDiscriminativeClustering",
         "MiniBatchMPCKMeans",
         "MiniBatchPCKMeans",
         "MiniBatchPairwiseGaussianMixture",

@@ -18,7 +18,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from likewise.active import Interview
     from likewise.bayesian import BayesianClustering
-    from likewise.discriminative import DiscriminativeClustering
+    from likewise.discriminative import DiscriminativeClustering, MiniBatchDiscriminativeClustering
     from likewise.evaluation import HintSearchCV
     from likewise.hierarchy import LabelHierarchy
     from likewise.kmeans import (
@@ -63,6 +63,7 @@ _HOME = {
     "LatentHierarchyClassifier": "multilabel",
     "MKMeans": "kmeans",
     "MPCKMeans": "kmeans",
+    "MiniBatchDiscriminativeClustering": "discriminative",
     "MiniBatchMPCKMeans": "kmeans",
     "MiniBatchPCKMeans": "kmeans",
     "MiniBatchPairwiseGaussianMixture": "mixture",
@@ -110,6 +111,7 @@ __all__ = [
     "LatentHierarchyClassifier",
     "MKMeans",
     "MPCKMeans",
+    "MiniBatchDiscriminativeClustering",
     "MiniBatchMPCKMeans",
     "MiniBatchPCKMeans",
     "MiniBatchPairwiseGaussianMixture",

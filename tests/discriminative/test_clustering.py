@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 import likewise._threads
-import likewise.discriminative._clustering as clustering
+import likewise.discriminative._model as model_module
 from likewise import Supervision
 from likewise.datasets import load
 from likewise.discriminative import DiscriminativeClustering, Noise
@@ -227,7 +227,7 @@ def test_stretching_wants_rows_that_belong_together():
 def test_many_rows_are_tried_on_a_part_and_finished_on_all(monkeypatch):
     rows, truth = make_blobs(600, centers=3, cluster_std=0.5, random_state=0)
     hints = sample_links(truth, 30, random_state=0)
-    monkeypatch.setattr(clustering, "_TRIAL_ROWS", 50)
+    monkeypatch.setattr(model_module, "_FEW_ROWS", 50)
     model = fitted(hints, rows)
     assert model.labels_.shape == (600,)
     assert pairwise_f(truth, model.labels_) > 0.9
@@ -239,6 +239,7 @@ def test_threads_change_nothing(monkeypatch):
     hints = sample_links(truth, 60, random_state=0)
     monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 100)
     monkeypatch.setattr(likewise._threads, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(model_module, "_FEW_ROWS", 300)
     with threadpool_limits(4):
         many = fitted(hints, rows, n_init=2)
     one = fitted(hints, rows, n_init=2, n_jobs=1)
@@ -276,9 +277,8 @@ def test_fourier_features_find_clusters_that_are_not_straight():
 
 def test_an_iteration_from_a_given_state_keeps_q():
     terms = HintTerms(LINKS, use_neither=True)
-    order = np.concatenate([terms.rows, np.setdiff1d(np.arange(150), terms.rows)])
-    rows = np.column_stack([X[order] - X.mean(axis=0), np.ones(150)])
-    objective = Objective(rows, np.ones(150), len(terms.rows), 3, m=terms.total_weight, tau=0.5, alpha=0.01)
+    rows, m = X - X.mean(axis=0), terms.total_weight
+    objective = Objective.of(rows, np.ones(150), terms.rows, 3, m=m, tau=0.5, alpha=0.01)
     problem = Problem(objective, terms, Noise.uniform(0.05, 0.05))
     start = problem.start(np.random.default_rng(0).normal(size=(3, 5)))
     whole = problem.climb(start, max_iter=6, tol=0.0)

@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import likewise._threads
+import likewise.discriminative._softmax as softmax
 from likewise import Supervision
-from likewise._threads import block_map
+from likewise._rows import ArrayRows, MappedRows, as_rows
 from likewise.discriminative import Noise
 from likewise.discriminative._em import Problem, State
 from likewise.discriminative._hints import HintTerms
-from likewise.discriminative._softmax import Objective
+from likewise.discriminative._softmax import Objective, as_they_are
 from reference.discriminative_twin import lower_bound
 
 HINTS = Supervision.from_links(10, must=[(0, 3)], cannot=[(3, 5)]) | Supervision.from_triplets(
@@ -23,11 +24,7 @@ def drawn(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
     rng = np.random.default_rng(seed)
     X, weight = rng.normal(size=(10, d)), rng.uniform(0.5, 2, 10)
     terms = HintTerms(hints, use_neither=True)
-    order = np.concatenate([terms.rows, np.setdiff1d(np.arange(10), terms.rows)])
-    rows = np.column_stack([X[order], np.ones(10)])
-    objective = Objective(
-        rows, weight[order], len(terms.rows), k, m=terms.total_weight or 1.0, tau=tau, alpha=alpha
-    )
+    objective = Objective.of(X, weight, terms.rows, k, m=terms.total_weight or 1.0, tau=tau, alpha=alpha)
     W = rng.normal(size=(k, d + 1))
     q = rng.dirichlet(np.ones(k), len(terms.rows))
     return X, weight, terms, objective, W, q
@@ -87,20 +84,51 @@ def test_climbing_never_ends_lower():
         before = value
 
 
-def test_blocks_and_threads_change_nothing_but_rounding(monkeypatch):
+@pytest.mark.parametrize("kind", [ArrayRows, MappedRows])
+def test_blocks_and_threads_change_nothing_but_rounding(monkeypatch, kind):
     rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.normal(size=(1000, 3)), np.ones(1000)])
+    X, weight, told = rng.normal(size=(1000, 3)), rng.uniform(size=1000), np.arange(2, 902, 3)
     W, q = rng.normal(size=(4, 4)), rng.dirichlet(np.ones(4), 300).T
+    terms = {"m": 5.0, "tau": 0.5, "alpha": 0.01}
 
-    def evaluate(each=map):
-        whole = Objective(rows, np.ones(1000), 300, 4, m=5.0, tau=0.5, alpha=0.01, each=each)
+    def evaluate(threads=1):
+        rows = kind(X).weighed(weight)
+        rows.threads = threads
+        whole = Objective.over(rows, told, 4, see=as_they_are, **terms)
         return (*whole.value_and_gradient(W, q), whole.log_p_hinted(W))
 
-    expected = evaluate()
-    monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 128)  # the 300 hinted rows end within a block
+    gathered = Objective.of(X, weight, told, 4, **terms)
+    expected = (*gathered.value_and_gradient(W, q), gathered.log_p_hinted(W))
+    monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 128)  # the hinted rows are in all blocks but one
+    monkeypatch.setattr(softmax, "_PART", 50)
     cut = evaluate()
     for found, wanted in zip(cut, expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
-    with block_map(3) as each:
-        for found, wanted in zip(evaluate(each), cut, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+    for found, wanted in zip(evaluate(threads=3), cut, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_the_offset_and_scale_of_columns_are_those_of_rows_brought_there():
+    rng = np.random.default_rng(0)
+    X, told = rng.normal(size=(50, 3)), np.arange(20)
+    offset, scale = np.array([5.0, 0.0, -2.0]), np.array([0.1, 1.0, 30.0])
+    W, q = rng.normal(size=(4, 4)), rng.dirichlet(np.ones(4), 20).T
+    terms = {"m": 5.0, "tau": 0.5, "alpha": 0.01}
+    there = Objective.of((X - offset) / scale, np.ones(50), told, 4, **terms)
+    folded = Objective.over(as_rows(X), told, 4, see=as_they_are, offset=offset, scale=scale, **terms)
+    np.testing.assert_allclose(folded.log_p_hinted(W), there.log_p_hinted(W))
+    for found, wanted in zip(folded.value_and_gradient(W, q), there.value_and_gradient(W, q), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_free_rows_of_no_weight_count_nothing():
+    X, told = np.random.default_rng(0).normal(size=(10, 2)), np.arange(6)
+    weight = np.where(np.arange(10) < 6, 0.1, 0.0)
+    W, q = np.random.default_rng(1).normal(size=(3, 3)), np.full((3, 6), 1 / 3)
+    terms = {"m": 1.0, "tau": 0.5, "alpha": 0.01}
+    all_of, some = (
+        Objective.of(X, weight, told, 3, **terms),
+        Objective.of(X[:6], weight[:6], told, 3, **terms),
+    )
+    for found, wanted in zip(all_of.value_and_gradient(W, q), some.value_and_gradient(W, q), strict=True):
+        np.testing.assert_allclose(found, wanted)

@@ -66,6 +66,11 @@ METHODS = {
         uses=frozenset({"links", "triplets"}),
         options=_ITERATES | {"--tau"},
     ),
+    "mini-batch-discriminative": Method(
+        "likewise.discriminative:MiniBatchDiscriminativeClustering",
+        uses=frozenset({"links", "triplets"}),
+        options=_ITERATES | {"--tau"},
+    ),
     "sss-vad": Method("likewise.metric:SSSVaD", uses=frozenset({"triplets"})),
     "bag-spectral": Method(
         "likewise.spectral:BagSpectralClustering",

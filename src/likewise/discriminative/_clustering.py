@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from scipy.special import entr, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from likewise._compat import with_callbacks
-from likewise._threads import block_map, n_threads
-from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
+from likewise._rows import Rows
+from likewise._threads import n_threads
+from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.discriminative._em import Fit, Problem
-from likewise.discriminative._hints import HintTerms
+from likewise.discriminative._model import SOFT_EPSILONS, Few, SoftmaxClusterer, Told
 from likewise.discriminative._noise import Noise, NoiseKind
-from likewise.discriminative._softmax import Objective
 from likewise.discriminative._space import Space
-from likewise.discriminative._starts import Starts
-from likewise.evaluation import link_satisfaction, triplet_satisfaction
-from likewise.exceptions import InfeasibleSupervisionError
-from likewise.supervision import Supervision
 
 Neither = Literal["use", "drop"]
 
-# Iterations after which the promising start is known: later ones seldom change the order of the bounds.
-_TRIAL = 10
-# Starts are made and tried on the hinted rows and so many others; all rows are for the one that is finished.
-_TRIAL_ROWS = 20_000
-# Hard hints freeze whatever they begin with, so that they begin where soft ones end, the last nearly hard.
-_SOFT_EPSILONS = (0.05, 1e-3, 1e-6)
 _HARDENING = 10
 
 
-class DiscriminativeClustering(HintedClusterer):
+class DiscriminativeClustering(SoftmaxClusterer):
     """A linear softmax model of the clusters, fitted to links, triplets, or both, and to all rows.
 
     With :math:`p_{ik} \\propto \\exp(w_k^\\top x_i + b_k)`, and I the rows that hints name, U the others, it
@@ -125,7 +112,9 @@ class DiscriminativeClustering(HintedClusterer):
     Notes
     -----
     An iteration costs O(n k d) for each of a few gradients, and O(k) for each hint and sweep; a group of s
-    rows costs s, though it stands for s (s - 1) / 2 pairs. Memory is two arrays of n x k beside the rows.
+    rows costs s, though it stands for s (s - 1) / 2 pairs. Memory is two arrays of n x k beside rows in
+    memory. Rows of files take none but for a block of each thread, and a gradient then takes half as long
+    again, since probabilities are worked out twice.
 
     A learned noise has a prior worth 20 answers for each true relation, wrong ones with probability epsilon:
     a Dirichlet density for each row of a confusion, and the Beta density that follows for a uniform noise,
@@ -213,8 +202,9 @@ class DiscriminativeClustering(HintedClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
+            The rows. A memory map and the readers of :mod:`likewise.datasets` are read in blocks and never
+            held whole.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
@@ -226,123 +216,76 @@ class DiscriminativeClustering(HintedClusterer):
         -------
         self : object
         """
-        X, hints = self._check_fit(X, y, supervision)
-        self._check_hints(hints)
-        weight = self._check_weight(sample_weight, len(X))
-        rng = check_random_state(self.random_state)
-        space = Space.of(X, weight, self.fourier_features, self.gamma, rng)
-        Z = space.map(X)
-        # BLAS and OpenMP keep to one thread, and blocks of rows are merged in order, because sums that are
-        # cut differently differ in their last digits, and a long climb makes that a different answer.
-        threads = n_threads(Z.size * self.n_clusters, self.n_jobs)
-        with threadpool_limits(1), block_map(threads) as each:
-            fit = self._fit(Z, weight, hints, rng, each)
-        self._keep(fit, space, X, hints)
-        return self
-
-    def _check_hints(self, hints: Supervision) -> None:
-        """Refuse what cannot hold; contradictions are refused by hard hints and warned of by soft ones."""
-        name = type(self).__name__
+        rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         if self.epsilon == 0 and self.noise is not None:
             raise ValueError(
-                f"{name}: noise={self.noise!r} is learned from answers that may be wrong, and epsilon=0 says "
-                "that none is. Give an epsilon above 0, or noise=None."
+                f"{type(self).__name__}: noise={self.noise!r} is learned from answers that may be wrong, and "
+                "epsilon=0 says that none is. Give an epsilon above 0, or noise=None."
             )
-        if self.n_clusters == 1 and (hints.answers < 3).any():
-            raise InfeasibleSupervisionError(
-                f"{name}: with n_clusters=1 all rows are together: no triplet can leave one out. Ask for at "
-                "least two clusters, or drop the triplets."
-            )
-        links = hints.to_links()
-        if self.epsilon == 0:
-            links.closure()
-        else:
-            self._soft_closure(links)
+        told = self._told(hints)
+        rows = self._weighed(rows, sample_weight)
+        rng = check_random_state(self.random_state)
+        width = rows.shape[1] if self.fourier_features is None else self.fourier_features
+        rows.threads = n_threads(len(rows) * width * self.n_clusters, self.n_jobs)
+        # BLAS and OpenMP keep to one thread, and blocks of rows are merged in order, because sums that are
+        # cut differently differ in their last digits, and a long climb makes that a different answer.
+        with threadpool_limits(1):
+            space = Space.of(rows, self.fourier_features, self.gamma, rng)
+            fit = self._fit(space.near(rows), space, told, rng, X)
+            self._keep(fit, rows, space, told)
+        return self
 
-    def _fit(
-        self, Z: np.ndarray, weight: np.ndarray, hints: Supervision, rng: Any, each: Callable[..., Any]
-    ) -> Fit:
+    def _fit(self, rows: Rows, space: Space, told: Told, rng: Any, X: Any) -> Fit:
         """Try the starts, finish the best, then learn the noise or turn to hard hints."""
-        problem = self._problem(Z, weight, hints, each)
-        rows = _trial_rows(len(Z), problem.terms.rows, rng)
-        if rows is None:
-            few, starts = problem, Starts(Z, weight, hints, self.n_clusters, rng)
-        else:
-            few = self._problem(Z[rows], weight[rows], hints[rows], each)
-            starts = Starts(Z[rows], weight[rows], hints[rows], self.n_clusters, rng)
-        more = len(_SOFT_EPSILONS) if self.epsilon == 0 else int(self.noise is not None)
-        progress = Progress(self, Z, self.n_init + 1 + more)
+        more = len(SOFT_EPSILONS) if self.epsilon == 0 else int(self.noise is not None)
+        progress = Progress(self, X, self.n_init + 1 + more)
 
         def run(problem: Problem, state: Any, max_iter: int, **how: bool) -> Fit:
+            max_iter = min(max_iter, self.max_iter)
             progress.begin(max_iter)
             fit = problem.climb(state, max_iter=max_iter, tol=self.tol, done=progress.step, **how)
             progress.end()
             return fit
 
-        trial = min(_TRIAL, self.max_iter)
-        tried = [run(few, few.start(starts.weights(number)), trial) for number in range(self.n_init)]
-        best = max(tried, key=lambda fit: fit.bounds[-1])
-        fit = run(problem, best.state, self.max_iter)
+        few = Few.of(rows, space, told.rows, rng)
+        problem = self._problem(rows, space, told, self.noise, few)
+        best = self._best_start(few, problem, told, rng, run)
+        if not few.everyone:
+            problem = self._problem(rows, space, told, self.noise)
+        fit = run(problem, best, self.max_iter)
         if self.noise is not None:
             fit = run(problem, fit.state, self.max_iter, learn=True).after(fit)
         elif self.epsilon == 0 and len(problem.terms):
-            for epsilon in _SOFT_EPSILONS[1:]:
+            for epsilon in SOFT_EPSILONS[1:]:
                 softer = replace(fit.state, noise=Noise.uniform(epsilon, epsilon))
-                fit = run(problem, softer, min(_HARDENING, self.max_iter))
+                fit = run(problem, softer, _HARDENING)
             fit = run(problem, fit.state, self.max_iter, hard=True)
         progress.finish()
         return fit
 
-    def _problem(
-        self, Z: np.ndarray, weight: np.ndarray, hints: Supervision, each: Callable[..., Any]
-    ) -> Problem:
-        terms = HintTerms(hints, use_neither=self.neither == "use")
-        free = np.ones(len(Z), dtype=bool)
-        free[terms.rows] = False
-        order = np.concatenate([terms.rows, np.flatnonzero(free)])
-        rows = np.empty((len(Z), Z.shape[1] + 1))
-        np.take(Z, order, axis=0, out=rows[:, :-1])
-        rows[:, -1] = 1.0
-        objective = Objective(
-            rows,
-            weight[order],
-            len(terms.rows),
-            self.n_clusters,
-            m=terms.total_weight or 1.0,
-            tau=self.tau,
-            alpha=self.alpha,
-            each=each,
-        )
-        epsilon = self.epsilon or _SOFT_EPSILONS[0]
-        return Problem(objective, terms, Noise.uniform(epsilon, epsilon), self.noise)
-
-    def _keep(self, fit: Fit, space: Space, X: np.ndarray, hints: Supervision) -> None:
+    def _keep(self, fit: Fit, rows: Rows, space: Space, told: Told) -> None:
         state = fit.state
         self._space = space
         self.coef_, self.intercept_ = space.fold(state.W)
-        self.hinted_ = HintTerms(hints, use_neither=self.neither == "use").rows
+        self.hinted_ = told.rows
         self.hinted_proba_ = state.q
         self.noise_ = Noise.uniform(0.0, 0.0) if self.epsilon == 0 else state.noise
         self.lower_bounds_ = np.array(fit.bounds)
         self.lower_bound_ = fit.bounds[-1]
         self.n_iter_ = len(fit.bounds)
         self.converged_ = fit.converged
-        self.labels_ = self._logits(X).argmax(axis=1).astype(np.int32)
-        self.labels_[self.hinted_] = state.q.argmax(axis=1)
-        self.violations_ = link_satisfaction(self.labels_, hints)
-        self.triplet_violations_ = triplet_satisfaction(self.labels_, hints)
-        self._warn(hints)
+        self._warn(self._label_rows(rows, told, state.q), told)
 
-    def _warn(self, hints: Supervision) -> None:
+    def _warn(self, n_found: int, told: Told) -> None:
         """Tell of what was asked for and not reached."""
         name = type(self).__name__
         why = (
             "Neither hints nor rows ask for more; X may have fewer distinct rows. A larger tau asks for more."
         )
-        self._warn_few_clusters(self.labels_, self.n_clusters, why)
+        self._warn_few_clusters(n_found, self.n_clusters, why)
         links, triplets = self.violations_, self.triplet_violations_
         broken = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
-        used = hints.answers < (4 if self.neither == "use" else 3)
+        used = told.hints.answers < (4 if self.neither == "use" else 3)
         broken += int(used[triplets.broken].sum())
         if self.epsilon == 0 and broken:
             total = links.n_must + links.n_cannot + int(used.sum())
@@ -353,44 +296,3 @@ class DiscriminativeClustering(HintedClusterer):
             )
         if not self.converged_:
             self._warn_not_converged(self.n_iter_)
-
-    # ------------------------------------------------------------------ using
-
-    def _logits(self, X: np.ndarray) -> np.ndarray:
-        logits: np.ndarray = self._space.features(X) @ self.coef_.T + self.intercept_
-        return logits
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the logits of the clusters, shape (n_samples, n_clusters)."""
-        check_is_fitted(self)
-        return self._logits(self._check_X(X, reset=False))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the clusters, shape (n_samples, n_clusters)."""
-        probability: np.ndarray = softmax(self.decision_function(X), axis=1)
-        return probability
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable cluster of each row, by the model alone."""
-        labels: np.ndarray = self.decision_function(X).argmax(axis=1).astype(np.int32)
-        return labels
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the information (in nats) that the rows hold about their clusters; higher is better.
-
-        It is the entropy of the mean probabilities less the mean entropy: 0 for one cluster or none clear,
-        at most log(n_clusters). Hints are left out; :class:`~likewise.evaluation.HintSearchCV` scores those.
-        """
-        p = self.predict_proba(X)
-        weight = self._check_weight(sample_weight, len(p))
-        mean = np.average(p, axis=0, weights=weight)
-        return float(entr(mean).sum() - np.average(entr(p).sum(axis=1), weights=weight))
-
-
-def _trial_rows(n_samples: int, hinted: np.ndarray, rng: np.random.RandomState) -> np.ndarray | None:
-    """Return the hinted rows and some of the others, ascending; None where all are few enough."""
-    free = np.setdiff1d(np.arange(n_samples), hinted, assume_unique=True)
-    if len(free) <= _TRIAL_ROWS:
-        return None
-    drawn = rng.choice(free, size=_TRIAL_ROWS, replace=False)
-    return np.sort(np.concatenate([hinted, drawn]))

@@ -61,9 +61,9 @@ class Problem:
         The prior of a learned noise belongs to it, up to a constant. With hard hints the share of the hints
         that hold stands in for their log-likelihood, which is 0 or minus infinity.
         """
-        m = self.terms.total_weight
-        if not m:
+        if not self.terms.total_weight:
             return value
+        m = self.objective.m
         value += float(entr(state.q).sum()) / m
         if hard:
             return value + sum(float(np.trace(seen)) for seen in self.terms.counts(state.q)) / m

@@ -1,68 +1,171 @@
 """The softmax model: what its weights are fitted to, with the gradient, and the fit itself.
 
-Probabilities are kept clusters x rows: sums over clusters then add whole rows of memory, which is several
-times faster than many short sums. Hinted rows come first, so that "hinted" and "free" are slices.
+The rows that hints name lie here, in memory, and what is asked of them is worked out in one place. All other
+rows are passed over in blocks, wherever they are: a block returns sums. Probabilities are kept clusters x
+rows: sums over clusters then add whole rows of memory, which is several times faster than many short sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import log_softmax
 
-from likewise._threads import row_blocks
+from likewise._rows import Block, Rows, added, as_rows
+from likewise._threads import block_map, row_blocks, scratch
+
+T = TypeVar("T")
 
 _TINY = 1e-300
+_NOBODY = np.empty(0, dtype=np.int64)
+# So many rows at a time, so that what is worked out of them takes little memory beside a block.
+_PART = 8192
+
+# Makes of rows what the model sees of them, in float64: L-BFGS needs its digits.
+See = Callable[[np.ndarray], np.ndarray]
 
 
-def log_softmax(logits: np.ndarray, p: np.ndarray) -> None:
-    """Turn logits, clusters x rows, into logarithms of probabilities in place, and put those into `p`."""
-    logits -= logits.max(axis=0)
-    np.exp(logits, out=p)
-    total = p.sum(axis=0)
-    p /= total
-    logits -= np.log(total, out=total)
+def as_they_are(X: np.ndarray) -> np.ndarray:
+    """Return the rows in float64, and no copy of what is that."""
+    return np.asarray(X, dtype=np.float64)
 
 
-class _Block:
-    """Some consecutive rows, with room for their probabilities, so that an evaluation allocates little."""
+def row_parts(n_rows: int) -> Iterator[slice]:
+    """Yield the parts of a block that are worked on one after another."""
+    for at in range(0, n_rows, _PART):
+        yield slice(at, min(at + _PART, n_rows))
 
-    def __init__(self, rows: np.ndarray, share: np.ndarray, free_share: np.ndarray, lo: int, k: int) -> None:
-        self.rows = rows
-        self.share = share
-        self.free_share = free_share
-        self.n_hinted = len(rows) - len(free_share)
-        self.hinted = slice(lo, lo + self.n_hinted)  # among all hinted rows
-        self.p = np.empty((k, len(rows)))
-        self.t = np.empty((k, len(rows)))
 
-    def forward(self, W: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """Fill `p` and `t`, its logarithm; return what the block adds to the mean of p and to two sums."""
-        n = self.n_hinted
-        np.matmul(W, self.rows.T, out=self.t)
-        log_softmax(self.t, self.p)
+def _seen(see: See, X: np.ndarray) -> np.ndarray:
+    """Return what the model sees of a part of a block, until the next part's turn."""
+    if X.dtype != np.float64:
+        room = scratch("rows", X.shape, np.float64)
+        room[...] = X
+        X = room
+    return see(X)
+
+
+def _powers(W: np.ndarray, Z: np.ndarray, e: np.ndarray, u: np.ndarray) -> None:
+    """Put logits, less the largest of each row, into `u`, and their powers, p but for a factor, into `e`.
+
+    All that is wanted of p can be had from these, and two divisions of each number are saved.
+    """
+    np.matmul(W[:, :-1], Z.T, out=u)
+    u += W[:, -1:]
+    u -= u.max(axis=0)
+    np.exp(u, out=e)
+
+
+def _powers_of(see: See, W: np.ndarray, block: Block) -> np.ndarray:
+    """Return what is kept of the rows of a block, (2 k, n)."""
+    out, k = np.empty((2 * len(W), len(block))), len(W)
+    for part in row_parts(len(block)):
+        _powers(W, _seen(see, block.X[part]), out[:k, part], out[k:, part])
+    return out
+
+
+def _free_weight(told: np.ndarray, block: Block) -> np.ndarray:
+    """Return the weights of the rows of a block; those that hints name count nothing."""
+    first, last = np.searchsorted(told, [block.rows.start, block.rows.stop]) if len(told) else (0, 0)
+    if first == last:
+        return block.weight
+    weight = block.weight.copy()
+    weight[told[first:last] - block.rows.start] = 0.0
+    return weight
+
+
+@dataclass(frozen=True, eq=False)
+class _Forward:
+    """What rows add to the sum of their probabilities and to one more sum.
+
+    `held` says whether their probabilities were kept.
+    """
+
+    p: np.ndarray
+    value: float
+    held: bool = True
+
+    def __add__(self, other: _Forward) -> _Forward:
+        return _Forward(self.p + other.p, self.value + other.value, self.held and other.held)
+
+
+def _forward(see: See, W: np.ndarray, told: np.ndarray, block: Block) -> _Forward:
+    """Return the weighted sums of p and of <p, log p> over the free rows of a block."""
+    weight, k, kept = _free_weight(told, block), len(W), block.kept
+    total, plogp = np.zeros(k), 0.0
+    size = min(len(block), _PART)
+    room = scratch("powers", (2 * k, size), np.float64) if kept is None else kept
+    for part in row_parts(len(block)):
+        here = room[:, : part.stop - part.start] if kept is None else room[:, part]
+        e, u = here[:k], here[k:]
+        _powers(W, _seen(see, block.X[part]), e, u)
+        norm = e.sum(axis=0)
+        share = weight[part] / norm
+        total += e @ share
+        plogp += float(np.einsum("kn,kn->n", e, u) @ share - np.log(norm) @ weight[part])
+    return _Forward(total, plogp, kept is not None)
+
+
+def _backward(
+    see: See, W: np.ndarray, told: np.ndarray, clarity: float, log_mean: np.ndarray, block: Block
+) -> np.ndarray:
+    """Return what the free rows of a block add to the gradient, but for a factor that all rows share.
+
+    The gradient of the information by the logits is p (s - <p, s>), with s its derivative by p, to which a
+    constant may be added. `clarity` is how much more a free row counts in the second entropy than in the
+    first. What the block keeps is left as it is, so that a pass that has to be made again finds it.
+    """
+    weight, k, kept = _free_weight(told, block), len(W), block.kept
+    gradient = np.zeros(W.shape)
+    size = min(len(block), _PART)
+    room, more = scratch("steps", (k, size), np.float64), scratch("powers", (k, size), np.float64)
+    for part in row_parts(len(block)):
+        Z, s = _seen(see, block.X[part]), room[:, : part.stop - part.start]
+        if kept is None:
+            e = more[:, : part.stop - part.start]
+            _powers(W, Z, e, s)
+            s *= clarity
+        else:
+            e = kept[:k, part]
+            np.multiply(kept[k:, part], clarity, out=s)
+        norm = e.sum(axis=0)
+        s -= log_mean[:, None]
+        s -= np.einsum("kn,kn->n", e, s) / norm
+        s *= e
+        s *= weight[part] / norm
+        gradient[:, :-1] += s @ Z
+        gradient[:, -1] += s.sum(axis=1)
+    return gradient
+
+
+class _Told:
+    """Some hinted rows, with room for their probabilities, so that an evaluation allocates little."""
+
+    def __init__(self, Z: np.ndarray, weight: np.ndarray, which: slice, k: int) -> None:
+        self.Z, self.weight, self.which = Z[which], weight[which], which
+        self.p, self.t = np.empty((k, len(self.Z))), np.empty((k, len(self.Z)))
+
+    def forward(self, W: np.ndarray, q: np.ndarray) -> _Forward:
+        """Return the weighted sum of p and the sum of <q, log p>."""
+        _powers(W, self.Z, self.p, self.t)
+        norm = self.p.sum(axis=0)
+        self.p /= norm
+        self.t -= np.log(norm)
         # Without a copy: the rows of a slice are far apart, and vdot would make one.
-        fit = float(np.einsum("kn,kn->", q[:, self.hinted], self.t[:, :n])) if n else 0.0
-        plogp = np.einsum("kn,kn->n", self.p[:, n:], self.t[:, n:])
-        return self.p @ self.share, fit, float(plogp @ self.free_share)
+        return _Forward(self.p @ self.weight, float(np.einsum("kn,kn->", q[:, self.which], self.t)))
 
-    def backward(self, q: np.ndarray, m: float, tau: float, log_mean: np.ndarray) -> np.ndarray:
-        """Return what the block adds to the gradient; `t` is used up.
-
-        The gradient of the information by the logits is p (t - <p, t>), with t its derivative by p.
-        """
-        n, t, p = self.n_hinted, self.t, self.p
-        t[:, :n] = 0.0
-        t[:, n:] *= tau * self.free_share
-        t -= np.multiply.outer(tau * log_mean, self.share)
-        t -= np.einsum("kn,kn->n", p, t)
-        t *= p
-        if n:
-            t[:, :n] += (q[:, self.hinted] - p[:, :n]) / m
-        gradient: np.ndarray = t @ self.rows
-        return gradient
+    def backward(self, q: np.ndarray, m: float, log_mean: np.ndarray) -> np.ndarray:
+        """Return what they add to the gradient; in the information they count in the balance only."""
+        s = np.multiply.outer(-log_mean, self.weight)
+        s -= np.einsum("kn,kn->n", self.p, s)
+        s *= self.p
+        s += (q[:, self.which] - self.p) / m
+        return np.column_stack([s @ self.Z, s.sum(axis=1)])
 
 
 class Objective:
@@ -73,70 +176,135 @@ class Objective:
         \\frac1m \\sum_{i \\in I} \\sum_k q_{ik} \\log p_{ik}
         + \\tau \\Big[ H\\big(\\sum_i r_i p_i\\big) - \\sum_{i \\in U} u_i H(p_i) \\Big] - \\alpha \\|W\\|^2
 
+    A value and its gradient take two passes over the rows. The first finds the mean of p, which the second
+    needs. Between them p is kept with the rows where there is room for it, and else made again.
+
     Parameters
     ----------
-    rows : ndarray of shape (n_samples, n_features + 1)
-        The rows, hinted ones first; the last column is 1, for the bias, which is not penalised.
-    weight : ndarray of shape (n_samples,)
-        How much each row counts in the information; r is this over its sum, u over the sum of free rows.
-    n_hinted, n_clusters : int
-        How many rows are hinted, and how many clusters there are.
+    rows : Rows
+        Rows whose weights say how much each counts in the information; r is this over the sum of all, u
+        over the sum of free rows.
+    Z, weight : ndarray
+        What the model sees of the hinted rows, but for `offset` and `scale`, and their weights.
+    n_clusters : int
+        How many clusters there are.
     m, tau, alpha : float
-        The total weight of the hints, and the weights of information and penalty.
-    each : callable
-        Maps a function over blocks, in order; the built-in ``map``, or that of a pool of threads.
+        The total weight of the hints, and the weights of information and penalty. The bias is not penalised.
+    told : ndarray
+        Where hinted rows are among `rows`, ascending. They count nothing there.
+    see : callable
+        Makes of rows what the model sees, but for `offset` and `scale`.
+    offset, scale : ndarray, optional
+        What is taken from the columns, and what they are then divided by. It is the weights that are changed
+        instead, since these are few.
     """
 
     def __init__(
         self,
-        rows: np.ndarray,
+        rows: Rows,
+        Z: np.ndarray,
         weight: np.ndarray,
-        n_hinted: int,
         n_clusters: int,
         *,
         m: float,
         tau: float,
         alpha: float,
-        each: Callable[..., Any] = map,
+        told: np.ndarray = _NOBODY,
+        see: See = as_they_are,
+        offset: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
     ) -> None:
-        share = weight / weight.sum()
-        free = np.where(np.arange(len(rows)) >= n_hinted, weight, 0.0)
-        free = free / free.sum() if free.any() else free
-        self.n_hinted = n_hinted
-        self.shape = (n_clusters, rows.shape[1])
-        self._m = m
-        self._tau = tau
-        self._alpha = alpha
-        self._each = each
-        self._blocks = []
-        for part in row_blocks(len(rows)):
-            first_free = min(max(n_hinted - part.start, 0), part.stop - part.start)
-            self._blocks.append(
-                _Block(rows[part], share[part], free[part][first_free:], part.start, n_clusters)
-            )
+        self._rows, self._see, self._told, self._Z = rows, see, told, Z
+        self.m, self._tau, self._alpha = m, tau, alpha
+        of_told = float(weight.sum())
+        total = rows.total_weight + (0.0 if len(told) else of_told)
+        self._share = 1.0 / total
+        self._few = [_Told(Z, weight / total, which, n_clusters) for which in row_blocks(len(Z))]
+        self.shape = (n_clusters, Z.shape[1] + 1)
+        self._offset = offset
+        self._scale = np.append(np.ones(Z.shape[1]) if scale is None else scale, 1.0)
+        self._passes = tau > 0 and len(told) < len(rows)
+        if self._passes:
+            nowhere = partial(_powers_of, see, np.zeros(self.shape))
+            self._kept = rows.column(np.float64, nowhere, 2 * n_clusters)
+        # How much more a free row counts in the second entropy than in the first. Rounding must not leave
+        # weight to free rows of which none has any.
+        free = 1.0 - of_told / total
+        self._clarity = 1.0 / free if free > 1e-12 else 0.0
+
+    @classmethod
+    def over(cls, rows: Rows, told: np.ndarray, n_clusters: int, *, see: See, **terms: Any) -> Objective:
+        """Return that of rows wherever they are: `told`, those that hints name, are gathered here, once."""
+        Z = see(rows.take(told))
+        return cls(rows, Z, rows.weight_of(told), n_clusters, told=told, see=see, **terms)
+
+    @classmethod
+    def of(
+        cls, Z: np.ndarray, weight: np.ndarray, told: np.ndarray, n_clusters: int, **terms: Any
+    ) -> Objective:
+        """Return that of few rows in memory, as the model sees them."""
+        free = np.ones(len(Z), dtype=bool)
+        free[told] = False
+        rows = as_rows(Z[free], weight=weight[free])
+        return cls(rows, Z[told], weight[told], n_clusters, **terms)
+
+    def _folded(self, W: np.ndarray) -> np.ndarray:
+        """Return the weights of the columns as `see` gives them."""
+        folded: np.ndarray = W / self._scale
+        if self._offset is not None:
+            folded[:, -1] -= folded[:, :-1] @ self._offset
+        return folded
 
     def log_p_hinted(self, W: np.ndarray) -> np.ndarray:
         """Return the logarithms of the probabilities of the hinted rows, (n_hinted, n_clusters)."""
-        out = np.empty((self.n_hinted, len(W)))
-        for block in self._blocks:
-            if block.n_hinted:
-                logits = W @ block.rows[: block.n_hinted].T
-                log_softmax(logits, np.empty_like(logits))
-                out[block.hinted] = logits.T
-        return out
+        W = self._folded(W)
+        logits = self._Z @ W[:, :-1].T + W[:, -1]
+        log_p: np.ndarray = log_softmax(logits, axis=1)
+        return log_p
 
-    def value_and_gradient(self, W: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the objective and its gradient; q has shape (n_clusters, n_hinted)."""
-        parts = list(self._each(lambda block: block.forward(W, q), self._blocks))
-        mean = np.sum([part[0] for part in parts], axis=0)
+    def value_and_gradient(
+        self, W: np.ndarray, q: np.ndarray, mean_of: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient; q has shape (n_clusters, n_hinted).
+
+        Where these rows are few of many, `mean_of` makes of their mean of p the one that the balance of the
+        clusters is judged by; what it makes of it is taken as given.
+        """
+        mean, value, held = np.zeros(len(W)), -self._alpha * float((W[:, :-1] ** 2).sum()), True
+        scaled = self._folded(W)
+        if self._few:
+            found = self._over_told(lambda few: few.forward(scaled, q))
+            mean, value = found.p, value + found.value / self.m
+        if self._passes:
+            recipe = partial(_powers_of, self._see, scaled)
+            work = partial(_forward, self._see, scaled, self._told)
+            found = self._rows.sum(work, self._kept, becomes=recipe, afresh=True)
+            mean, held = mean + self._share * found.p, found.held
+            value += self._tau * self._share * self._clarity * found.value
+        if mean_of is not None:
+            mean = mean_of(mean)
         log_mean = np.log(np.maximum(mean, _TINY))  # a cluster may die out
-        value = sum(part[1] for part in parts) / self._m
-        value += self._tau * (sum(part[2] for part in parts) - float(mean @ log_mean))
-        value -= self._alpha * float((W[:, :-1] ** 2).sum())
-        gradients = self._each(lambda block: block.backward(q, self._m, self._tau, log_mean), self._blocks)
-        gradient = np.sum(list(gradients), axis=0)
+        value -= self._tau * float(mean @ log_mean)
+        gradient = np.zeros(self.shape)
+        if self._few:
+            gradient += self._over_told(lambda few: few.backward(q, self.m, self._tau * log_mean))
+        if self._passes:
+            back = partial(_backward, self._see, scaled, self._told, self._clarity, log_mean)
+            # Where nothing was kept, a part that is made again is used at once, while it is in the cache.
+            gradient += self._tau * self._share * self._rows.sum(back, self._kept if held else None)
+        if self._offset is not None:
+            gradient[:, :-1] -= np.multiply.outer(gradient[:, -1], self._offset)
+        gradient /= self._scale
         gradient[:, :-1] -= 2.0 * self._alpha * W[:, :-1]
         return value, gradient
+
+    def _over_told(self, work: Callable[[_Told], T]) -> T:
+        """Add up what `work` says of the hinted rows."""
+        if len(self._few) == 1:  # so it mostly is, and small fits are made of many small steps
+            return work(self._few[0])
+        with block_map(min(self._rows.threads, len(self._few))) as each:
+            total: T = added(each(work, self._few))
+        return total
 
     def maximise(
         self, W: np.ndarray, q: np.ndarray, *, max_iter: int, tol: float

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from likewise._rows import as_rows
 from likewise.discriminative._softmax import Objective
 from likewise.seeding import extend_seeds, seeds_from_closure
 from likewise.supervision import Supervision
@@ -21,19 +22,23 @@ _PRIOR_LINKS = 5.0
 _NARROWEST = 0.01
 
 
-def stretch(X: np.ndarray, weight: np.ndarray, links: Supervision) -> np.ndarray | None:
+def stretch(
+    X: np.ndarray, weight: np.ndarray, links: Supervision, told: np.ndarray | None = None
+) -> np.ndarray | None:
     """Return the rows in a space where rows that belong together are as near in every direction.
 
     The scatter within must-links and must groups, shrunk towards that of all rows, becomes the identity, as
     in relevant component analysis (Bar-Hillel et al. 2003). None where no two rows are said to be together.
+    The links may be about the rows in `told` alone.
     """
     must, groups = links.must, links.must_groups
     if not len(must) and not len(groups):
         return None
-    apart = (X[must[:, 0]] - X[must[:, 1]]) * np.sqrt(links.must_weights / 2)[:, None]
+    few = X if told is None else X[told]
+    apart = (few[must[:, 0]] - few[must[:, 1]]) * np.sqrt(links.must_weights / 2)[:, None]
     scatter, count = apart.T @ apart, links.must_weights.sum()
     for rows, each in zip(groups, groups.weights, strict=True):
-        within = X[rows] - X[rows].mean(axis=0)
+        within = few[rows] - few[rows].mean(axis=0)
         scatter += each * within.T @ within
         count += each * (len(rows) - 1)
     overall = (X * (weight / weight.sum())[:, None]).T @ X
@@ -44,35 +49,48 @@ def stretch(X: np.ndarray, weight: np.ndarray, links: Supervision) -> np.ndarray
 
 
 class Starts:
-    """Makes starts. Random numbers are drawn from the generator given, in the order of the starts."""
+    """Makes starts. Random numbers are drawn from the generator given, in the order of the starts.
+
+    Parameters
+    ----------
+    X, weight : ndarray
+        Few enough rows to be in memory, and how much each counts.
+    told : ndarray
+        Which of them hints name, ascending.
+    hints : Supervision
+        What is said of these alone.
+    """
 
     def __init__(
         self,
         X: np.ndarray,
         weight: np.ndarray,
+        told: np.ndarray,
         hints: Supervision,
         n_clusters: int,
         rng: np.random.RandomState,
     ) -> None:
         links = hints.to_links()
         self._weight = weight
+        self._told = told
         self._k = n_clusters
         self._rng = rng
         self._closure = links.closure(on_conflict="keep")
-        stretched = stretch(X, weight, links)
+        stretched = stretch(X, weight, links, told)
         self._spaces = [X] if stretched is None else [stretched, X]
-        rows = np.column_stack([X, np.ones(len(X))])
-        self._logistic = Objective(
-            rows, np.ones(len(X)), len(X), n_clusters, m=float(len(X)), tau=0.0, alpha=_START_ALPHA
-        )
+        everyone, n = np.arange(len(X)), float(len(X))
+        self._logistic = Objective.of(X, weight, everyone, n_clusters, m=n, tau=0.0, alpha=_START_ALPHA)
 
     def weights(self, number: int) -> np.ndarray:
         """Return the weights of start `number`: spaces take turns, the second of each is from the hints."""
-        space = self._spaces[number % len(self._spaces)]
-        if number // len(self._spaces) == 1 and self._closure.n_components < len(space):
-            seeds = seeds_from_closure(space, self._closure, self._k, self._weight, self._rng)
+        space, told = self._spaces[number % len(self._spaces)], self._told
+        draws = as_rows(space, weight=self._weight)
+        if number // len(self._spaces) == 1 and self._closure.n_components < len(told):
+            seeds = seeds_from_closure(
+                space[told], self._closure, self._k, self._weight[told], self._rng, draws=draws
+            )
         else:
-            seeds = extend_seeds(space, np.empty((0, space.shape[1])), self._k, self._weight, self._rng)
+            seeds = extend_seeds(draws, np.empty((0, space.shape[1])), self._k, None, self._rng)
         with (
             warnings.catch_warnings()
         ):  # of rows that repeat; a cluster that stays empty is told of at the end

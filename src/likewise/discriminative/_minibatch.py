@@ -1,0 +1,366 @@
+"""MiniBatchDiscriminativeClustering: the same objective, climbed by small steps on a few rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from likewise._compat import with_callbacks
+from likewise._rows import Rows
+from likewise._threads import n_threads
+from likewise.base import Progress, Rule, choice, either, integer, real
+from likewise.discriminative._clustering import Neither
+from likewise.discriminative._em import Fit, Problem, State
+from likewise.discriminative._model import Few, SoftmaxClusterer, Told, drawn_free
+from likewise.discriminative._noise import Noise
+from likewise.discriminative._softmax import Objective
+from likewise.discriminative._space import Moments, Space
+from likewise.supervision import Supervision
+
+# So many rows are fetched at once and then dealt into batches: rows far apart are slow to fetch.
+_POOL_ROWS = 32_768
+# Mean-field sweeps in a step. Where the same rows come again, q goes on from where it was.
+_SWEEPS = 3
+_SWEEP_TOL = 1e-3
+# A fit ends when the smoothed bound has risen by no more than `tol` in so many batches.
+_PATIENCE = 20
+_SMOOTHING = 0.1
+
+
+@dataclass(eq=False)
+class Running:
+    """A mean of what comes in turn, in which what came earlier counts ever less."""
+
+    total: Any = 0.0
+    weight: float = 0.0
+
+    def add(self, value: Any, keep: float) -> Any:
+        """Take one more; `keep` is what remains of the weight of those before it. Return the mean."""
+        self.total = keep * self.total + (1.0 - keep) * value
+        self.weight = keep * self.weight + (1.0 - keep)
+        return self.total / self.weight
+
+
+@dataclass(eq=False)
+class Ascent:
+    """Steps uphill, each weight's own length judged by its gradients so far (Adam, Kingma & Ba 2015)."""
+
+    gradient: Running
+    square: Running
+    steps: int = 0
+
+    def step(self, W: np.ndarray, gradient: np.ndarray, rate: float) -> np.ndarray:
+        """Return the weights after one step; steps become shorter like one over the root of their number."""
+        self.steps += 1
+        towards = self.gradient.add(gradient, 0.9)
+        spread = np.sqrt(self.square.add(np.square(gradient), 0.99))
+        moved: np.ndarray = W + rate / np.sqrt(1.0 + self.steps / 10) * towards / (spread + 1e-8)
+        return moved
+
+
+class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
+    """:class:`DiscriminativeClustering` by small steps, each on a batch of rows and the hints about them.
+
+    The objective is the same. A step improves q, the distributions of the clusters of the batch's hinted
+    rows, by a few sweeps of mean field, and then moves the weights once along the gradient. A batch is too
+    small to tell whether clusters are of like size, so this is judged by a running mean of the
+    probabilities.
+
+    With :meth:`fit` rows may be many more than fit into memory: they are passed over three times in all, to
+    check them, to find the scale of the columns and to label them, and batches are drawn at random. The rows
+    that hints name are in every batch, by their share. With :meth:`partial_fit` rows come as they come.
+
+    Parameters
+    ----------
+    n_clusters, tau, alpha, neither :
+        As in :class:`DiscriminativeClustering`.
+    epsilon : float, default=0.05
+        How often an answer is wrong, above 0 and below 0.5.
+    batch_size : int, default=1024
+        How many rows `fit` draws for a step, beside those that hints name.
+    learning_rate : float, default=0.05
+        How long the first steps are, for columns of variance 1.
+    half_life : float, default=10000
+        After so many rows a row counts half in the balance of the clusters.
+    n_init : int, default=3
+        How many starts, tried on the first batch; in `fit` on up to 20,000 rows.
+    max_iter : int, default=500
+        The most batches of a `fit`.
+    tol : float, default=1e-4
+        `fit` stops when the smoothed bound has not risen by more than this in twenty batches.
+    random_state : int, RandomState or None
+        Makes the fit repeatable.
+    n_jobs : int or None
+        The most threads to use in passes over all rows.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row, as in :class:`DiscriminativeClustering`; after `partial_fit` of the rows of
+        the last batch.
+    coef_, intercept_ : ndarray
+        The weights of the columns as they were given, and the biases.
+    hinted_, hinted_proba_ : ndarray
+        Which of those rows are hinted, and the probabilities of their clusters, given the hints.
+    violations_, triplet_violations_
+        Which of the hints about these rows the labels break.
+    lower_bound_ : float
+        The bound, smoothed over batches.
+    n_steps_, n_rows_seen_ : int
+        How many steps were made, and of how many rows, each time that a row came counted.
+    n_iter_ : int
+        How many batches the last `fit` made, or how many came to `partial_fit`.
+
+    Notes
+    -----
+    A step costs O(b k d) for a batch of b rows. The hints of a batch count as much as those of an average
+    batch of as many hints; a batch with fewer hints than usual counts less.
+
+    Hints speak of rows of one batch: a hint about rows of different batches cannot be told to `partial_fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import Supervision
+    >>> from likewise.discriminative import MiniBatchDiscriminativeClustering
+    >>> rng = np.random.default_rng(0)
+    >>> model = MiniBatchDiscriminativeClustering(n_clusters=2, random_state=0)
+    >>> above, right = np.arange(100) % 2, np.arange(100) // 50
+    >>> hints = Supervision.from_links(100, must=[(0, 50), (1, 51)], cannot=[(0, 1), (50, 51)])
+    >>> for _ in range(5):
+    ...     X = rng.normal(size=(100, 2)) + 6 * np.column_stack([right, above])
+    ...     _ = model.partial_fit(X, supervision=hints)
+    >>> model.labels_.tolist() in (above.tolist(), (1 - above).tolist())
+    True
+    >>> model.n_steps_, model.n_rows_seen_
+    (5, 500)
+    """
+
+    _honours: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": integer(1),
+        "tau": real(0),
+        "alpha": real(0, strict=True),
+        "epsilon": Rule(
+            "a number above 0 and below 0.5", lambda v: real(0, strict=True).holds(v) and v < 0.5
+        ),
+        "neither": choice(*get_args(Neither)),
+        "batch_size": integer(1),
+        "learning_rate": real(0, strict=True),
+        "half_life": real(0, strict=True),
+        "n_init": integer(1),
+        "max_iter": integer(1),
+        "tol": real(0),
+        "n_jobs": either(choice(None, -1), integer(1)),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        tau: float = 0.5,
+        alpha: float = 0.002,
+        epsilon: float = 0.05,
+        neither: Neither = "use",
+        batch_size: int = 1024,
+        learning_rate: float = 0.05,
+        half_life: float = 10_000,
+        n_init: int = 3,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.tau = tau
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.neither = neither
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.half_life = half_life
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------------------------ fitting
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster the rows of X by batches drawn at random, guided by the hints.
+
+        What was fitted before is forgotten. Takes what :meth:`DiscriminativeClustering.fit` takes.
+        """
+        rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
+        told = self._told(hints)
+        rows = self._weighed(rows, sample_weight)
+        rng = check_random_state(self.random_state)
+        rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+        with threadpool_limits(1):
+            self._moments = rows.sum(Moments.of)
+            space = Space.standard(self._moments, rows)
+            near = space.near(rows)
+            progress = Progress(self, X, self.n_init + 1)
+            state = self._begin(near, space, told, rng, progress)
+            progress.begin(self.max_iter)
+            state, settled = self._climb(near, space, told, state, rng, progress)
+            progress.end()
+            found = self._keep(rows, space, told, state)
+        progress.finish()
+        self.n_iter_ = self.n_steps_
+        why = "Neither hints nor rows ask for more; X may have fewer distinct rows."
+        self._warn_few_clusters(found, self.n_clusters, why)
+        if not settled:
+            self._warn_not_converged(self.n_iter_)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Make one step on a batch of rows; the first batch also gives the start.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of the batch, all in memory while the step is made.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            Hints about rows of this batch.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts in the information.
+
+        Returns
+        -------
+        self : object
+        """
+        first = not hasattr(self, "coef_")
+        self._check_parameters()
+        rows = self._check_rows(X, reset=first)
+        hints = self._check_supervision(supervision, len(rows), y)
+        self._check_batch(len(rows), hints, first)
+        told = self._told(hints)
+        rows = self._weighed(rows, sample_weight)
+        with threadpool_limits(1):
+            moments: Moments = rows.sum(Moments.of)
+            self._moments = moments if first else self._moments + moments
+            space = Space.standard(self._moments, rows)
+            near = space.near(rows)
+            if first:
+                state = self._begin(near, space, told, check_random_state(self.random_state))
+            else:
+                state = State(space.unfold(self.coef_, self.intercept_), np.empty((0, 0)), self._noise())
+            everyone = np.arange(len(rows))
+            Z, weight = space.standardised(near, everyone), rows.weight_of(everyone)
+            batch = Few(Z, weight, told.rows, True)
+            state = self._step(batch, told, state, anew=True)
+            self._keep(rows, space, told, state)
+        self.n_iter_ = self.n_steps_
+        return self
+
+    def _check_batch(self, n_samples: int, hints: Supervision, first: bool) -> None:
+        name, k = type(self).__name__, self.n_clusters
+        if first and n_samples < k:
+            raise ValueError(
+                f"{name}: the first batch has n_samples={n_samples} row(s), and n_clusters={k} start from "
+                "it. Begin with a larger batch."
+            )
+        if not first and len(self.coef_) != k:
+            raise ValueError(
+                f"{name}: n_clusters={k}, but earlier batches were fitted with {len(self.coef_)}. Use "
+                "clone(model) to begin again."
+            )
+        self._check_n_clusters(k, max(n_samples, k), hints)
+
+    def _noise(self) -> Noise:
+        return Noise.uniform(self.epsilon, self.epsilon)
+
+    def _begin(
+        self, near: Rows, space: Space, told: Told, rng: Any, progress: Progress | None = None
+    ) -> State:
+        """Forget what was, and return the best start."""
+        self._ascent = Ascent(Running(), Running())
+        self._balance, self._usual_hints, self._bound = Running(), Running(), Running()
+        self.n_steps_ = self.n_rows_seen_ = 0
+
+        def run(problem: Problem, state: State, max_iter: int) -> Fit:
+            if progress is None:
+                return problem.climb(state, max_iter=max_iter, tol=self.tol)
+            progress.begin(max_iter)
+            fit = problem.climb(state, max_iter=max_iter, tol=self.tol, done=progress.step)
+            progress.end()
+            return fit
+
+        few = Few.of(near, space, told.rows, rng)
+        return self._best_start(few, self._problem(near, space, told, None, few), told, rng, run)
+
+    def _step(self, batch: Few, told: Told, state: State, *, anew: bool = False) -> State:
+        """Improve q, and then the weights once; `anew` says that q is not of these rows."""
+        n_rows = len(batch.Z)
+        keep = 0.5 ** (n_rows / self.half_life)
+        m = told.terms.total_weight
+        # One hint alone in its batch shall not count as much as a hundred in another.
+        m = max(m, self._usual_hints.add(m, keep)) or 1.0
+        objective = Objective.of(
+            batch.Z, batch.weight, batch.told, self.n_clusters, m=m, tau=self.tau, alpha=self.alpha
+        )
+        problem = Problem(objective, told.terms, state.noise)
+        log_p = objective.log_p_hinted(state.W)
+        q = np.exp(log_p) if anew else state.q.copy()
+        if len(told.terms):
+            told.terms.expect(log_p, q, state.noise, max_sweeps=_SWEEPS, tol=_SWEEP_TOL)
+        value, gradient = objective.value_and_gradient(
+            state.W, np.ascontiguousarray(q.T), lambda mean: self._balance.add(mean, keep)
+        )
+        bound = problem.bound(State(state.W, q, state.noise), value)
+        self.lower_bound_ = float(self._bound.add(bound, 1.0 - _SMOOTHING))
+        self.n_steps_ += 1
+        self.n_rows_seen_ += n_rows
+        return State(self._ascent.step(state.W, gradient, self.learning_rate), q, state.noise)
+
+    def _climb(
+        self, near: Rows, space: Space, told: Told, state: State, rng: Any, progress: Progress
+    ) -> tuple[State, bool]:
+        """Make steps on batches until the bound settles; return the end, and whether it did."""
+        hinted, own = space.standardised(near, told.rows), near.weight_of(told.rows)
+        first, rest = np.arange(len(hinted)), near.total_weight - float(own.sum())
+        best, stale, settled = -np.inf, 0, False
+        for Z, weight in self._batches(near, space, told.rows, rng):
+            share = weight * (rest / weight.sum()) if weight.any() else weight
+            batch = Few(np.vstack([hinted, Z]), np.concatenate([own, share]), first, False)
+            state = self._step(batch, told, state)
+            stop = progress.step()
+            if self.n_steps_ <= _PATIENCE // 2 or self.lower_bound_ > best + self.tol:
+                best, stale = self.lower_bound_, 0
+            else:
+                stale += 1
+            settled = stop or stale >= _PATIENCE
+            if settled or self.n_steps_ >= self.max_iter:
+                break
+        return state, settled
+
+    def _batches(
+        self, near: Rows, space: Space, told: np.ndarray, rng: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield batches of rows that no hint names, without end: what the model sees, and weights."""
+        n_free = len(near) - len(told)
+        while True:
+            which = drawn_free(n_free, _POOL_ROWS, told, rng)
+            Z, weight = space.standardised(near, which), near.weight_of(which)
+            n_batches = max(1, round(len(which) / self.batch_size))
+            for part in np.array_split(rng.permutation(len(which)), n_batches):
+                yield Z[part], weight[part]
+
+    def _keep(self, rows: Rows, space: Space, told: Told, state: State) -> int:
+        """Fold the weights, and label the rows; return how many clusters have any."""
+        self._space = space
+        self.coef_, self.intercept_ = space.fold(state.W)
+        self.hinted_, self.hinted_proba_ = told.rows, state.q
+        return self._label_rows(rows, told, state.q)

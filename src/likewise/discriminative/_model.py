@@ -1,0 +1,266 @@
+"""What the members of the family share: checks of hints, starts on few rows, and the model put to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import entr, softmax
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._rows import Block, Rows, drawn_rows
+from likewise._threads import n_threads
+from likewise.base import HintedClusterer
+from likewise.discriminative._em import Fit, Problem, State
+from likewise.discriminative._hints import HintTerms
+from likewise.discriminative._noise import Noise, NoiseKind
+from likewise.discriminative._softmax import Objective, row_parts
+from likewise.discriminative._space import Space
+from likewise.discriminative._starts import Starts
+from likewise.evaluation import link_satisfaction, triplet_satisfaction
+from likewise.exceptions import InfeasibleSupervisionError
+from likewise.supervision import Supervision
+
+# Iterations after which the promising start is known: later ones seldom change the order of the bounds.
+_TRIAL = 10
+# Starts are made and tried on the hinted rows and so many others; all rows are for the one that is finished.
+_FEW_ROWS = 20_000
+# Hard hints freeze whatever they begin with, so that they begin where soft ones end, the last nearly hard.
+SOFT_EPSILONS = (0.05, 1e-3, 1e-6)
+
+# Climbs a problem from a state for at most so many iterations.
+Run = Callable[[Problem, State, int], Fit]
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """The rows that hints name, and what is said of them.
+
+    Attributes
+    ----------
+    named : ndarray
+        All of them, ascending.
+    hints : Supervision
+        What is said of these alone, numbered from 0.
+    used : ndarray
+        Which of them, by place, are named by hints that the method uses.
+    terms : HintTerms
+        What these hints say, of the rows in `used` alone.
+    """
+
+    named: np.ndarray
+    hints: Supervision
+    used: np.ndarray
+    terms: HintTerms
+
+    @classmethod
+    def of(cls, hints: Supervision, *, use_neither: bool) -> Told:
+        """Gather them."""
+        named, few = hints.named()
+        used = HintTerms(few, use_neither=use_neither).rows
+        kept = few[used] if len(used) else Supervision.none(1)
+        return cls(named, few, used, HintTerms(kept, use_neither=use_neither))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows that the method is told of."""
+        return self.named[self.used]
+
+    def links(self) -> Supervision:
+        """Return all that follows as links, of `rows` alone."""
+        return (self.hints[self.used] if len(self.used) else Supervision.none(1)).to_links()
+
+
+@dataclass(frozen=True, eq=False)
+class Few:
+    """Rows that were gathered: all, or a sample of them with all that hints name.
+
+    Attributes
+    ----------
+    Z, weight : ndarray
+        What the model sees of them, and their weights.
+    told : ndarray
+        Which of them hints name, ascending.
+    everyone : bool
+        Whether these are all rows there are.
+    """
+
+    Z: np.ndarray
+    weight: np.ndarray
+    told: np.ndarray
+    everyone: bool
+
+    @classmethod
+    def of(cls, rows: Rows, space: Space, told: np.ndarray, rng: np.random.RandomState) -> Few:
+        """Gather them. How many rows there are decides, not where they are."""
+        n_free = len(rows) - len(told)
+        which = np.arange(len(rows))
+        if n_free > _FEW_ROWS:
+            which = np.sort(np.concatenate([told, drawn_free(n_free, _FEW_ROWS, told, rng)]))
+        Z = space.standardised(rows, which)
+        return cls(Z, rows.weight_of(which), np.searchsorted(which, told), n_free <= _FEW_ROWS)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The fitted model, small enough to be sent to wherever rows are."""
+
+    space: Space
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    def logits(self, X: np.ndarray) -> np.ndarray:
+        """Return the logits of the clusters, shape (n_samples, n_clusters)."""
+        out = np.empty((len(X), len(self.coef)))
+        for part in row_parts(len(X)):
+            np.matmul(self.space.features(X[part]), self.coef.T, out=out[part])
+        out += self.intercept
+        return out
+
+    def probabilities(self, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the clusters."""
+        out: np.ndarray = softmax(self.logits(X), axis=1)
+        return out
+
+    def labels(self, X: np.ndarray) -> np.ndarray:
+        """Return the most probable clusters."""
+        found: np.ndarray = self.logits(X).argmax(axis=1).astype(np.int32)
+        return found
+
+
+def _labelled(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+    """Label the rows of a block; those that hints name have labels already."""
+    mine = model.labels(block.X)
+    first, last = np.searchsorted(told, [block.rows.start, block.rows.stop])
+    mine[told[first:last] - block.rows.start] = labels[first:last]
+    return mine
+
+
+def _label(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+    """Label the rows of a block, and count the clusters."""
+    mine = _labelled(model, told, labels, block)
+    if block.kept is not None:
+        block.kept[...] = mine
+    return np.bincount(mine, minlength=len(model.coef))
+
+
+def _information(model: Model, block: Block) -> np.ndarray:
+    """Return the weighted sums of the probabilities and, at the end, of their entropies."""
+    p = model.probabilities(block.X)
+    return np.append(block.weight @ p, block.weight @ entr(p).sum(axis=1))
+
+
+class SoftmaxClusterer(HintedClusterer):
+    """Base of the family. A member says how the weights are fitted."""
+
+    tau: float
+    alpha: float
+    epsilon: float
+    neither: str
+    n_init: int
+    n_jobs: int | None
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    _space: Space
+
+    # ------------------------------------------------------------------ fitting
+
+    def _weighed(self, rows: Rows, sample_weight: Any) -> Rows:
+        """Return the rows with their weights; where all are 1, they take no memory."""
+        if sample_weight is None:
+            return rows
+        return rows.weighed(self._check_weight(sample_weight, len(rows)))
+
+    def _told(self, hints: Supervision) -> Told:
+        """Gather what hints say. Refuse what cannot hold.
+
+        Contradictions are refused by hard hints and warned of by soft ones.
+        """
+        if self.n_clusters == 1 and (hints.answers < 3).any():
+            raise InfeasibleSupervisionError(
+                f"{type(self).__name__}: with n_clusters=1 all rows are together: no triplet can leave one "
+                "out. Ask for at least two clusters, or drop the triplets."
+            )
+        told = Told.of(hints, use_neither=self.neither == "use")
+        links = told.hints.to_links()
+        if self.epsilon == 0:
+            self._hard_closure(links, told.named)
+        else:
+            self._soft_closure(links, rows=told.named)
+        return told
+
+    def _problem(
+        self, rows: Rows, space: Space, told: Told, learned: NoiseKind | None = None, few: Few | None = None
+    ) -> Problem:
+        """Return what is to be climbed: on rows wherever they are, or on few that were gathered."""
+        terms = {"m": told.terms.total_weight or 1.0, "tau": self.tau, "alpha": self.alpha}
+        if few is not None:
+            objective = Objective.of(few.Z, few.weight, few.told, self.n_clusters, **terms)
+        else:
+            rows, see = space.seen(rows)
+            objective = Objective.over(rows, told.rows, self.n_clusters, see=see, **space.folded, **terms)
+        epsilon = self.epsilon or SOFT_EPSILONS[0]
+        return Problem(objective, told.terms, Noise.uniform(epsilon, epsilon), learned)
+
+    def _best_start(self, few: Few, problem: Problem, told: Told, rng: Any, run: Run) -> State:
+        """Try every start on few rows for a few iterations, and return where the best one is then."""
+        starts = Starts(few.Z, few.weight, few.told, told.links(), self.n_clusters, rng)
+        tried = [run(problem, problem.start(starts.weights(n)), _TRIAL) for n in range(self.n_init)]
+        return max(tried, key=lambda fit: fit.bounds[-1]).state
+
+    def _label_rows(self, rows: Rows, told: Told, q: np.ndarray) -> int:
+        """Label all rows in one pass, and tell which hints that keeps; return how many clusters have rows."""
+        model, labels = self._model(), q.argmax(axis=1).astype(np.int32)
+        recipe = partial(_labelled, model, told.rows, labels)
+        column = rows.column(np.int32, recipe)
+        work = partial(_label, model, told.rows, labels)
+        counts = rows.sum(work, column, becomes=recipe, afresh=True)
+        self.labels_ = rows.whole(column)
+        of_named = np.zeros(max(len(told.named), 1), dtype=np.int32)  # without hints they speak of one row
+        of_named[: len(told.named)] = model.labels(rows.take(told.named))
+        of_named[told.used] = labels
+        self.violations_ = link_satisfaction(of_named, told.hints).of_rows(told.named)
+        self.triplet_violations_ = triplet_satisfaction(of_named, told.hints)
+        return int(np.count_nonzero(counts))
+
+    # ------------------------------------------------------------------ using
+
+    def _model(self) -> Model:
+        return Model(self._space, self.coef_, self.intercept_)
+
+    def _new_rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        rows = self._check_rows(X, reset=False)
+        rows.threads = n_threads(rows.shape[0] * self.coef_.size, self.n_jobs)
+        return rows
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the logits of the clusters, shape (n_samples, n_clusters). Takes what `fit` takes."""
+        return self._new_rows(X).produce(self._model().logits, np.float64, self.n_clusters)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the clusters, shape (n_samples, n_clusters)."""
+        return self._new_rows(X).produce(self._model().probabilities, np.float64, self.n_clusters)
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable cluster of each row, by the model alone."""
+        return self._new_rows(X).produce(self._model().labels, np.int32)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the information (in nats) that the rows hold about their clusters; higher is better.
+
+        It is the entropy of the mean probabilities less the mean entropy: 0 for one cluster or none clear,
+        at most log(n_clusters). Hints are left out; :class:`~likewise.evaluation.HintSearchCV` scores those.
+        """
+        rows = self._weighed(self._new_rows(X), sample_weight)
+        *mean, entropy = rows.sum(partial(_information, self._model())) / rows.total_weight
+        return float(entr(mean).sum() - entropy)
+
+
+def drawn_free(n_free: int, size: int, told: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Draw different rows that no hint names, ascending; no array over all rows is made."""
+    at = drawn_rows(n_free, size, rng)
+    return at + np.searchsorted(told - np.arange(len(told)), at, side="right")
