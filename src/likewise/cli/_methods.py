@@ -55,10 +55,13 @@ METHODS = {
     "mpck-means": Method("likewise.kmeans:MPCKMeans", options=_METRIC),
     "pck-means": Method("likewise.kmeans:PCKMeans"),
     "mk-means": Method("likewise.kmeans:MKMeans", options=_METRIC),
+    "mini-batch-mpck-means": Method("likewise.kmeans:MiniBatchMPCKMeans", options=_METRIC),
+    "mini-batch-pck-means": Method("likewise.kmeans:MiniBatchPCKMeans"),
     "cop-k-means": Method("likewise.kmeans:COPKMeans", hard=True),
     "constrained-k-means": Method("likewise.kmeans:ConstrainedKMeans", uses=LABELS),
     "seeded-k-means": Method("likewise.kmeans:SeededKMeans", uses=LABELS),
     "gm-pr": Method("likewise.mixture:PairwiseGaussianMixture", options=_COVARIANCE),
+    "mini-batch-gm-pr": Method("likewise.mixture:MiniBatchPairwiseGaussianMixture", options=_COVARIANCE),
     "gmm-ec": Method("likewise.mixture:EquivalenceGaussianMixture", options=_COVARIANCE),
     "em-pc": Method("likewise.mixture:PosteriorConstrainedGaussianMixture", options=_COVARIANCE),
     "discriminative": Method(
