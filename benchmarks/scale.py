@@ -30,7 +30,7 @@ MODELS = {
     "PairwiseGaussianMixture": {"covariance_type": "diag", "n_init": 2, "max_iter": 20},
     "DiscriminativeClustering": {"n_init": 2, "max_iter": 5},
 }
-CHUNK = 2**20  # 64 MB
+CHUNK = 2**20  # 64 MB; fewer rows are cut finer, so that every worker has some chunks
 
 
 def write_rows(path, n):
@@ -222,7 +222,7 @@ def main():
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
     parser.add_argument("--models", nargs="+", default=["PCKMeans", "MPCKMeans"], choices=list(MODELS))
     parser.add_argument("--ways", nargs="+", default=["memory", "memmap", "parquet", "dask-1", "dask-2"])
-    parser.add_argument("--chunk", type=int, default=CHUNK, help="rows of a Dask chunk")
+    parser.add_argument("--chunk", type=int, default=None, help="rows of a Dask chunk")
     parser.add_argument("--repeat", type=int, default=1, help="the best of so many fits is told")
     parser.add_argument("--folder", type=Path, default=None, help="for the rows; a scratch folder by default")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -248,18 +248,20 @@ def main():
 def compare(path, model, args, console):
     """Fit one model in all ways; print the table and return what was measured."""
     runs = []
+    n = len(np.load(path, mmap_mode="r"))
+    chunk = args.chunk or min(CHUNK, 2 ** int(np.log2(max(n / 8, 2**15))))
     for way in args.ways:
         # What a way is compared with has as many threads as it has.
         threads = 1 if way.startswith("dask") else 2
         runs.append(
             min(
-                (measured(way, path, model, args.chunk, threads) for _ in range(args.repeat)),
+                (measured(way, path, model, chunk, threads) for _ in range(args.repeat)),
                 key=lambda r: r["seconds"],
             )
         )
     single = None
     if "dask-1" in args.ways:
-        single = measured("memory", path, model, args.chunk, 1)
+        single = measured("memory", path, model, chunk, 1)
     labels = {way: np.load(path.parent / f"labels-{way}.npy") for way in args.ways}
     first = args.ways[0]
     table = Table(title=f"{model}, {runs[0]['rows']:,} x {D} float32, {K} clusters, {N_LINKS} links")
