@@ -13,3 +13,21 @@ def data_folder():
     if not folder.is_dir():
         pytest.skip("LIKEWISE_DATA names no folder of data files")
     return folder
+
+
+@pytest.fixture(scope="session")
+def dask_cluster():
+    """Return a client of two worker processes on this machine, which all tests share."""
+    distributed = pytest.importorskip("distributed")
+    how = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": ":0",
+        "scheduler_kwargs": {"dashboard": False},
+    }
+    with (
+        distributed.LocalCluster(**how) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client

@@ -71,6 +71,7 @@ ROOMS = [
     "oracles",
     "evaluation",
     "datasets",
+    "distributed",
     "features",
     "plotting",
     "testing",

@@ -81,6 +81,7 @@ _ROOMS = (
     "bayesian",
     "datasets",
     "discriminative",
+    "distributed",
     "evaluation",
     "exceptions",
     "features",

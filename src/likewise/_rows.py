@@ -100,6 +100,8 @@ class Rows(ABC):
         The blocks, in order. They cover every row once; a block may be empty.
     threads : int
         How many threads a pass uses.
+    elsewhere : bool
+        Whether the rows are outside this process.
     total_weight, heaviest : float
         The sum and the largest of the weights.
     """
@@ -108,6 +110,7 @@ class Rows(ABC):
     dtype: np.dtype
     blocks: Sequence[slice]
     threads: int = 1
+    elsewhere: bool = False
     _weight: np.ndarray | None = None
 
     def __len__(self) -> int:

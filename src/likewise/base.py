@@ -128,6 +128,11 @@ class Progress:
             self._fit.call_on_fit_task_end(estimator=self._estimator, X=self._X)
 
 
+def _kind(X: Any) -> str:
+    """Return what rows are called in a message."""
+    return f"a Dask {type(X).__name__}" if lies_elsewhere(X) else type(X).__name__
+
+
 def _look(block: Block) -> tuple[int, int, float]:
     """Return where the first value of a block that is not finite is, and it; else -1, -1 and the largest."""
     X = block.X
@@ -162,6 +167,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     _honours: ClassVar[frozenset[str]] = frozenset()
     _rules: ClassVar[dict[str, Rule]] = {}
+    _reads_blocks: ClassVar[bool] = False  # whether `fit` takes rows that are not in memory
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     def _check_parameters(self) -> None:
@@ -169,9 +175,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Check the rows: dense, finite, two axes; float32 stays float32 and all else becomes float64."""
-        if isinstance(X, Rows):
+        if isinstance(X, Rows) or lies_elsewhere(X):
             raise TypeError(
-                f"{type(self).__name__} works on rows in memory, and {type(X).__name__} reads them in "
+                f"{type(self).__name__} works on rows in memory, and {_kind(X)} reads them in "
                 "blocks. Pass an array, or use a method of the k-means or mixture family."
             )
         checked: np.ndarray = validate_data(
@@ -282,6 +288,18 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         if len(closure.conflicts):
             raise InconsistentSupervisionError(closure.contradiction(rows))
         return closure
+
+    def __getstate__(self) -> Any:
+        """Return what is pickled: all but what lies on a cluster, which means nothing anywhere else."""
+        state = super().__getstate__()
+        left = [name for name, value in state.items() if lies_elsewhere(value)]
+        for name in left:
+            warn_caller(
+                f"{type(self).__name__}: {name} lies on a cluster and is not written with the model. Write "
+                "it by itself if it is wanted, with the methods of a Dask array.",
+                UserWarning,
+            )
+        return {name: value for name, value in state.items() if name not in left}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -134,6 +134,11 @@ def estimator_of(method: str, n_clusters: int, seed: int, options: dict[str, Any
     return METHODS[method].estimator(n_clusters, random_state=seed, **options)
 
 
+def reads_blocks(method: str) -> bool:
+    """Tell whether a method clusters rows that are not in memory; its module is imported now."""
+    return bool(getattr(METHODS[method].estimator, "_reads_blocks", False))
+
+
 def honoured(method: str) -> frozenset[str]:
     """Return the kinds of hint that a method uses."""
     return METHODS[method].uses

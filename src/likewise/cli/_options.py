@@ -37,6 +37,20 @@ def names_option(ctx: click.Context, param: click.Parameter, value: str | None) 
     return names
 
 
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+def bytes_option(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Read an amount of memory: 200MB, 1.5 GiB, 800000."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?|[kmg]i)b?\s*", value.casefold())
+    size = 0 if match is None else int(float(match[1]) * _UNITS[match[2]])
+    if size < 1:
+        raise click.BadParameter(f"{value!r} is not understood; wanted an amount of memory such as 200MB.")
+    return size
+
+
 _DATA = (
     click.option(
         "--id",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise.cli._bags import BagReport
+from likewise.cli._output import console
 from likewise.cli._tables import Table
 from likewise.evaluation import (
     Satisfaction,
@@ -103,6 +105,11 @@ class Report:
         )
 
     @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.labels)
+
+    @property
     def sizes(self) -> list[int]:
         """The number of rows in each cluster."""
         counts: list[int] = np.bincount(self.labels, minlength=self.n_clusters).tolist()
@@ -129,7 +136,7 @@ class Report:
         """Return everything but the labels as plain values."""
         kept = self.kept
         return {
-            "rows": len(self.labels),
+            "rows": self.n_rows,
             "features": list(self.table.feature_names),
             "dropped": list(self.table.dropped),
             "method": self.method,
@@ -169,7 +176,7 @@ class Report:
         table, n_iter = self.table, self.n_iter
         dropped = f" (left out: {_some(list(table.dropped))})" if table.dropped else ""
         lines = [
-            f"rows        {len(self.labels):,}, {_count(table.X.shape[1], 'feature')}{dropped}",
+            f"rows        {self.n_rows:,}, {_count(len(table.feature_names), 'feature')}{dropped}",
             f"hints       {self._hint_words()}",
             f"method      {self.method}, {_count(self.n_clusters, 'cluster')}, {_count(n_iter, 'iteration')}",
         ]
@@ -283,3 +290,14 @@ def scores_of(
     for name, rows in (("all", known), ("untouched", known & ~touched)):
         found[name] = scores(classes[rows], labels[rows]) if rows.any() else None
     return found
+
+
+def tell(report: Report, notes: list[str], wrote: list[str]) -> None:
+    """Print the summary on stderr, what is to be noted, and what was written."""
+    stderr = console()
+    for line in report.lines():
+        stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
+    for note in notes:
+        stderr.print(f"note: {note}", style="yellow")
+    for path in wrote:
+        stderr.print(f"wrote {Path(path)}")

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from likewise._optional import require
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
@@ -33,6 +35,11 @@ def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
     return text.getvalue()
 
 
+def _json_lines(columns: Mapping[str, Sequence[Any]]) -> str:
+    rows = (dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
+    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+
+
 def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns of equal length to a file; anything but .parquet and .jsonl is CSV."""
     suffix = path.suffix.lower()
@@ -42,8 +49,55 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         parquet.write_table(pyarrow.table({name: list(cells) for name, cells in columns.items()}), path)
         return
     if suffix == ".jsonl":
-        rows = (dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
-        text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+        text = _json_lines(columns)
     else:
         text = csv_text(columns)
     path.write_bytes(text.encode("utf-8"))
+
+
+class BlockWriter:
+    """Writes ids and clusters some rows at a time, as CSV, Parquet or JSON Lines; to stdout without a path.
+
+    The files are those of :func:`write_table`.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._suffix = "" if path is None else path.suffix.lower()
+        self._file: Any = None
+
+    def __enter__(self) -> BlockWriter:
+        pyarrow = require("pyarrow", extra="scale")
+        if self._suffix == ".parquet":
+            parquet = require("pyarrow.parquet", extra="scale")
+            schema = pyarrow.schema([("id", pyarrow.string()), ("cluster", pyarrow.int64())])
+            self._file = parquet.ParquetWriter(self._path, schema)
+            return self
+        if self._path is not None:
+            self._file = open(self._path, "wb")
+        if self._suffix != ".jsonl":
+            self._put(csv_text({"id": [], "cluster": []}))
+        return self
+
+    def add(self, ids: Any, labels: Any) -> None:
+        """Write some rows; the ids are an array of texts of pyarrow."""
+        if self._suffix == ".parquet":
+            pyarrow = require("pyarrow", extra="scale")
+            clusters = pyarrow.array(labels).cast("int64")
+            self._file.write_batch(pyarrow.record_batch([ids, clusters], names=["id", "cluster"]))
+            return
+        columns = {"id": ids.to_pylist(), "cluster": labels.tolist()}
+        if self._suffix == ".jsonl":
+            self._put(_json_lines(columns))
+        else:
+            self._put(csv_text(columns).partition("\n")[2])
+
+    def _put(self, text: str) -> None:
+        if self._file is None:
+            click.echo(text, nl=False)
+        else:
+            self._file.write(text.encode("utf-8"))
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()

@@ -22,7 +22,7 @@ from likewise.cli._output import (
     print_json,
     progress,
 )
-from likewise.cli.cluster import PICTURES, with_ids
+from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError, UnsupportedSupervisionError
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ def command(
     """
     _check_files(data, hints, out, plot)
 
+    from likewise.cli._fitting import with_ids
     from likewise.cli._tables import read_table, standardized
     from likewise.cli._write import write_table
     from likewise.evaluation import HintSearchCV
@@ -278,6 +279,8 @@ def _fit(search: Any, X: Any, hints: Supervision) -> None:
 
 
 def _failures(rows: list[dict[str, Any]], ids: RowIds) -> list[str]:
+    from likewise.cli._fitting import with_ids
+
     failed = [row for row in rows if row["failure"]]
     if not failed:
         return []

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._methods import DEFAULT, METHODS, check_honoured, estimator_of, options_of
-from likewise.cli._options import columns_of, read_all_hints, table_options
+from likewise.cli._methods import DEFAULT, METHODS, estimator_of, options_of, reads_blocks
+from likewise.cli._options import bytes_option, columns_of, read_all_hints, table_options
 from likewise.cli._output import (
     STDOUT,
     Command,
@@ -17,22 +16,15 @@ from likewise.cli._output import (
     check_distinct,
     check_inputs,
     check_output,
-    console,
     gathered_warnings,
     print_json,
     progress,
 )
-from likewise.exceptions import (
-    FileFormatError,
-    InconsistentSupervisionError,
-    InconsistentSupervisionWarning,
-    SupervisionError,
-    UnsupportedSupervisionError,
-)
+from likewise.exceptions import FileFormatError
 
 if TYPE_CHECKING:
     from likewise.cli._report import Report
-    from likewise.supervision import RowIds, Supervision
+    from likewise.supervision import Supervision
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -47,7 +39,21 @@ def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 
 
 @click.command("cluster", cls=Command)
-@click.argument("data", type=click.Path(allow_dash=True))
+@click.argument("data", type=click.Path(allow_dash=True), required=False)
+@click.option(
+    "--parquet",
+    metavar="PATH|URL",
+    help="Rows in place of DATA: a Parquet file, a folder of them, or a URL. They are read in blocks.",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="With --parquet: cluster on Dask, such as tcp://10.0.0.5:8786."
+)
+@click.option(
+    "--memory-limit",
+    callback=bytes_option,
+    metavar="SIZE",
+    help="With --parquet: the most memory for work on one block, such as 200MB.",
+)
 @click.option("-k", "--clusters", type=click.IntRange(min=1), required=True, help="The number of clusters.")
 @click.option(
     "--hints", type=click.Path(), multiple=True, help="A file of hints; may be given several times."
@@ -119,7 +125,10 @@ def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
 def command(
-    data: str,
+    data: str | None,
+    parquet: str | None,
+    scheduler: str | None,
+    memory_limit: int | None,
     clusters: int,
     hints: tuple[str, ...],
     method: str,
@@ -157,7 +166,8 @@ def command(
 
     DATA is a CSV, Parquet or .npy file, or - for stdin. A CSV file has a header; all its columns must be
     numbers but for those that --id, --truth and --bag-column name. Labels are written as id,cluster to
-    --out, or to stdout; a summary goes to stderr. The same command gives the same labels.
+    --out, or to stdout; a summary goes to stderr. The same command gives the same labels. Rows that do not
+    fit in memory are given with --parquet in place of DATA, to methods that read them in blocks.
 
     \b
     Examples:
@@ -166,6 +176,8 @@ def command(
       likewise cluster data.csv -k 3 --hints known.csv --method seeded-k-means --json
       likewise cluster data.csv -k 3 --hints hints.csv --method gm-pr --covariance diag
       likewise cluster rows.csv -k 5 --method bag-spectral --bags bags.csv --bag-column bag --plot bags.png
+      likewise cluster --parquet rows/ -k 9 --id name --hints hints.csv --out labels.parquet
+      likewise cluster --parquet s3://lab/rows -k 9 --scheduler tcp://10.0.0.5:8786 --out labels.csv
     """
     if method == "k-means" and (hints or bags):
         raise click.UsageError(
@@ -177,6 +189,19 @@ def command(
         bag_column = "bag"
     if as_json and out == STDOUT:
         raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
+    if (data is None) == (parquet is None):
+        raise click.UsageError("wanted either DATA or --parquet: the rows, and only once.")
+    in_memory = {
+        "--bags": bags,
+        "--bag-column": bag_column,
+        "--bag-report": bag_report,
+        "--standardize": standardize,
+        "--truth": truth,
+        "--plot": plot,
+        "--no-header": no_header,
+    }
+    of_files = {"--scheduler": scheduler, "--memory-limit": memory_limit}
+    _check_way(method, parquet, in_memory, of_files)
     _check_files(data, (*hints, *([bags] if bags else [])), {"--out": out, "--bag-report": bag_report}, plot)
     options = options_of(
         method,
@@ -193,14 +218,23 @@ def command(
         cannot="drop" if drop_cannot else None,
     )
 
+    columns = columns_of(id_column, features, drop, truth, bag_column)
+    if parquet is not None:
+        from likewise.cli._large import Asked, cluster_files
+
+        asked_of = Asked(parquet, columns, clusters, method, options, hints, hints_encoding, as_links, seed)
+        cluster_files(asked_of, scheduler, memory_limit, out, as_json=as_json, quiet=quiet)
+        return
+    assert data is not None
+
     from likewise.cli._bags import read_bag_hints
-    from likewise.cli._report import Report, labels_table
+    from likewise.cli._fitting import fit_by_ids, used_hints
+    from likewise.cli._report import Report, labels_table, tell
     from likewise.cli._tables import read_table, standardized
     from likewise.cli._write import csv_text, write_table
 
     with gathered_warnings() as notes, progress(4, quiet=quiet) as step, Outputs() as outputs:
         step("reading")
-        columns = columns_of(id_column, features, drop, truth, bag_column)
         table = read_table(data, columns, header=not no_header, encoding=encoding)
         if clusters > len(table.ids):
             raise FileFormatError(f"{clusters} clusters were asked of {len(table.ids)} row(s).")
@@ -210,11 +244,11 @@ def command(
             said |= read_bag_hints(bags, cells, encoding=hints_encoding, column=bag_column)
         if bag_report is not None and said.bags is None:
             raise click.UsageError("--bag-report wants bags; name their column with --bag-column.")
-        used = _used(said, method, clusters, as_links, options)
+        used = used_hints(said, method, clusters, as_links, options)
         step("clustering")
         X = standardized(table.X) if standardize else table.X
         model = estimator_of(method, clusters, seed, options)
-        contradiction = _fit(model, X, used, table.ids, method)
+        contradiction = fit_by_ids(model, X, used, table.ids, method)
         report = Report.of(method, model, table, used, truth, said.bags)
         labels = labels_table(table.ids, report.labels, getattr(model, "class_of_cluster_", ()))
         if plot is not None:
@@ -239,16 +273,39 @@ def command(
     elif out is None or out == STDOUT:
         click.echo(csv_text(labels), nl=False)
     if not quiet:
-        _tell(report, notes, wrote)
+        tell(report, notes, wrote)
 
 
-def _check_files(data: str, hints: tuple[str, ...], tables: dict[str, str | None], plot: str | None) -> None:
+def _check_way(method: str, parquet: str | None, in_memory: dict[str, Any], of_files: dict[str, Any]) -> None:
+    """Refuse what goes with DATA alone or with --parquet alone, before anything is read."""
+    if parquet is None:
+        if given := [option for option, value in of_files.items() if value]:
+            raise click.UsageError(f"{given[0]} is for rows given with --parquet.")
+        return
+    if all(of_files.values()):
+        raise click.UsageError("--memory-limit is for work here; the workers of --scheduler have their own.")
+    if given := [option for option, value in in_memory.items() if value]:
+        raise click.UsageError(
+            f"{given[0]} is for rows in memory, and --parquet holds none. Give the file as DATA if it fits."
+        )
+    if not reads_blocks(method):
+        able = ", ".join(name for name in METHODS if reads_blocks(name))
+        raise click.UsageError(
+            f"--parquet reads rows in blocks, which --method {method} cannot. These can: {able}. "
+            "Or give the file as DATA if it fits in memory."
+        )
+
+
+def _check_files(
+    data: str | None, hints: tuple[str, ...], tables: dict[str, str | None], plot: str | None
+) -> None:
     """Find out now, not after the clustering, that something cannot be read or written."""
     from likewise._optional import require
     from likewise.cli._write import ENDINGS, check_writer
 
-    check_inputs(data, *hints)
-    check_distinct({**tables, "--plot": plot}, [data, *hints])
+    inputs = [*([] if data is None else [data]), *hints]
+    check_inputs(*inputs)
+    check_distinct({**tables, "--plot": plot}, inputs)
     for option, path in tables.items():
         if path is not None and path != STDOUT:
             check_output(path, ENDINGS, option)
@@ -256,64 +313,6 @@ def _check_files(data: str, hints: tuple[str, ...], tables: dict[str, str | None
     if plot is not None:
         check_output(plot, PICTURES, "--plot")
         require("matplotlib", extra="plot")
-
-
-def _used(
-    said: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
-) -> Supervision:
-    """Return the hints that the method is given, or refuse those that it does not use."""
-    if not as_links:
-        check_honoured(method, said.kinds)
-        return said
-    if METHODS[method].says_links:
-        options["as_links"] = True
-        return said
-    links = said.only("links", "triplets", "labels").to_links()
-    if (bags := said.bags) is not None:
-        n_classes = len({label for labels in bags.labels for label in labels or ()})
-        links |= said.only("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
-    check_honoured(method, links.kinds)
-    return links
-
-
-def _fit(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> list[str]:
-    """Fit; tell of contradictions by ids, where the estimator would tell of them by rows."""
-    import warnings
-
-    from likewise.cli._conflicts import link_conflicts
-
-    if method == "sss-vad" and (hints.answers == 3).any():
-        raise UnsupportedSupervisionError(
-            f"{int((hints.answers == 3).sum())} of {len(hints.answers)} triplets are answered NEITHER, which "
-            "--method sss-vad cannot use. Take them out of the file, or use --method discriminative."
-        )
-    conflicts = link_conflicts(hints, ids)
-    if conflicts and METHODS[method].hard:
-        raise InconsistentSupervisionError(
-            f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}{method} breaks no "
-            "link, so it cannot go on. Take one of these hints out, or use a method that weighs them, such "
-            "as --method pck-means."
-        )
-    if not hints:
-        model.fit(X)
-        return []
-    with warnings.catch_warnings():
-        if conflicts:
-            warnings.simplefilter("ignore", InconsistentSupervisionWarning)
-        try:
-            model.fit(X, supervision=hints)
-        except SupervisionError as error:
-            raise type(error)(with_ids(_for_methods(str(error)), ids)) from error
-    if not conflicts:
-        return []
-    return [f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}Not all can be kept."]
-
-
-def _for_methods(text: str) -> str:
-    """Let a message of an estimator speak of methods and options."""
-    names = {method.home.partition(":")[2]: f"--method {name}" for name, method in METHODS.items()}
-    text = re.sub(r"\b\w+\b", lambda word: names.get(word[0], word[0]), text)
-    return text.replace("cannot='drop'", "--drop-cannot")
 
 
 def _unsaid(said: Supervision) -> list[str]:
@@ -335,23 +334,6 @@ def _id_like(names: tuple[str, ...]) -> list[str]:
     ]
 
 
-def with_ids(text: str, ids: RowIds) -> str:
-    """Add the ids of the rows that a message names, unless the ids are row numbers.
-
-    >>> from likewise.supervision import RowIds
-    >>> with_ids("rows 0 and 2 are apart.", RowIds.of(["wren", "owl", "finch"]))
-    "rows 0 and 2 are apart. By id: row 0 is 'wren', row 2 is 'finch'."
-    """
-    named = re.findall(r"\brows? (\d+(?:(?:,| and| –) \d+)*)", text)
-    rows = dict.fromkeys(int(row) for part in named for row in re.findall(r"\d+", part))
-    told = [f"row {row} is {ids[row]!r}" for row in rows if row < len(ids) and ids[row] != str(row)]
-    return f"{text} By id: {', '.join(told)}." if told else text
-
-
-def _more(n_conflicts: int) -> str:
-    return f"There are {n_conflicts - 1} more such; likewise check lists them. " if n_conflicts > 1 else ""
-
-
 def _picture(X: Any, report: Report, model: Any, image_shape: tuple[int, int] | None) -> Any:
     from likewise.plotting import BagDisplay, ClusterDisplay
 
@@ -364,13 +346,3 @@ def _picture(X: Any, report: Report, model: Any, image_shape: tuple[int, int] | 
     return ClusterDisplay.from_predictions(
         X, report.labels, supervision=report.hints, feature_names=names, title=title
     )
-
-
-def _tell(report: Report, notes: list[str], wrote: list[str]) -> None:
-    stderr = console()
-    for line in report.lines():
-        stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
-    for note in notes:
-        stderr.print(f"note: {note}", style="yellow")
-    for path in wrote:
-        stderr.print(f"wrote {Path(path)}")

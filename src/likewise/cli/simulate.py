@@ -20,7 +20,7 @@ from likewise.cli._output import (
     progress,
 )
 from likewise.cli._strategies import MODELS, STRATEGIES, StrategyNames, strategy_and_model
-from likewise.cli.cluster import PICTURES, with_ids
+from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError
 
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ def command(
     _check_files(data, out, plot)
 
     from likewise.active import compare
+    from likewise.cli._fitting import with_ids
     from likewise.cli._tables import standardized
     from likewise.cli._write import write_table
 

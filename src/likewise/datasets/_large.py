@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from likewise import _threads
-from likewise._optional import require
 from likewise._rows import MappedRows, block_rows_within
+from likewise.datasets._parquet import batches, chosen, footer, listed, rows_of_batch
 
 
 def _blocks(n_rows: int, n_features: int, memory_limit: int | None, block_rows: int | None) -> list[slice]:
@@ -85,8 +84,9 @@ class ParquetRows(MappedRows):
 
     Parameters
     ----------
-    path : path
-        A Parquet file, or a folder: all files below it whose names end in ``.parquet``, sorted.
+    path : path or URL
+        A Parquet file, or a folder: all files below it whose names end in ``.parquet``, sorted. A URL, such
+        as ``s3://bucket/rows``, is opened by fsspec.
     columns : sequence of str, optional
         The columns to use, in this order. None means all.
     memory_limit, block_rows : int, optional
@@ -128,23 +128,13 @@ class ParquetRows(MappedRows):
         block_rows: int | None = None,
         scratch: Any = None,
     ) -> None:
-        parquet = require("pyarrow.parquet", extra="scale")
-        self._path = Path(path)
-        self._files = sorted(self._path.rglob("*.parquet")) if self._path.is_dir() else [self._path]
-        if not self._files:
-            raise FileNotFoundError(f"{path} is a folder with no file that ends in .parquet.")
-        schemas = [_schema(parquet, file) for file in self._files]
-        names = list(schemas[0][1]) if columns is None else list(columns)
-        if isinstance(columns, str) or not names or len(set(names)) < len(names):
-            raise ValueError(f"columns must be different names of columns, at least one; got {columns!r}.")
-        for file, (_, types) in zip(self._files, schemas, strict=True):
-            _check_types(file, types, names)
-        self.columns = tuple(names)
-        single = all(types[name] == "float" for _, types in schemas for name in names)
-        n_rows = sum(count for count, _ in schemas)
-        blocks = _blocks(n_rows, len(names), memory_limit, block_rows)
+        self._path = path
+        self._footers = [footer(file) for file in listed(path)]
+        self.columns, dtype = chosen(self._footers, columns)
+        n_rows = sum(one.n_rows for one in self._footers)
+        blocks = _blocks(n_rows, len(self.columns), memory_limit, block_rows)
         # No rows are held: this stands for the file's shape and dtype until the rows are asked for.
-        like = np.broadcast_to(np.float32(0) if single else np.float64(0), (n_rows, len(names)))
+        like = np.broadcast_to(dtype.type(0), (n_rows, len(self.columns)))
         super().__init__(like, blocks, scratch=scratch)
         self._written = False
 
@@ -169,22 +159,10 @@ class ParquetRows(MappedRows):
 
     def _decoded(self) -> Iterator[np.ndarray]:
         """Yield the rows in order, some at a time, row-major."""
-        parquet = require("pyarrow.parquet", extra="scale")
         most = max(rows.stop - rows.start for rows in self.blocks)
-        n_rows = 0
-        for path in self._files:
-            with parquet.ParquetFile(path, memory_map=True, pre_buffer=False) as file:
-                for batch in file.iter_batches(most, columns=list(self.columns), use_threads=False):
-                    rows = np.empty((batch.num_rows, len(self.columns)), dtype=self.dtype)
-                    for j, name in enumerate(self.columns):
-                        column = batch.column(name)
-                        if str(column.type) == "bool":
-                            column = column.cast("uint8")
-                        rows[:, j] = column.to_numpy(zero_copy_only=False)
-                    n_rows += len(rows)
-                    yield rows
-        if n_rows != len(self):
-            raise OSError(f"{self._path} had {len(self):,} rows when it was opened and now has {n_rows:,}")
+        for one in self._footers:
+            for batch in batches(one, self.columns, most):
+                yield rows_of_batch(batch, self.columns, self.dtype)
 
     def read(self, rows: slice) -> np.ndarray:
         """Return one block."""
@@ -205,27 +183,3 @@ class ParquetRows(MappedRows):
         """Yield what ``work(block)`` returns for each block, in order."""
         self._write()
         return super().map(work, column, **how)
-
-
-def _schema(parquet: Any, file: Path) -> tuple[int, dict[str, str]]:
-    """Return the number of rows of a file and the types of its columns."""
-    if not file.is_file():
-        raise FileNotFoundError(f"{file} is not there, or not a file.")
-    try:
-        with parquet.ParquetFile(file) as opened:
-            types = {field.name: str(field.type) for field in opened.schema_arrow}
-            return opened.metadata.num_rows, types
-    except (OSError, ValueError) as error:  # pyarrow's own errors are of these two kinds
-        raise ValueError(f"{file} cannot be read as Parquet: {error}") from error
-
-
-def _check_types(file: Path, types: dict[str, str], names: list[str]) -> None:
-    """Refuse columns that are missing or hold no numbers."""
-    if missing := [name for name in names if name not in types]:
-        raise ValueError(f"{file} has no column {missing[0]!r}. Its columns are {', '.join(types)}.")
-    numbers = ("float", "double", "halffloat", "int", "uint", "bool")
-    wrong = [f"{name!r} ({types[name]})" for name in names if not types[name].startswith(numbers)]
-    if wrong:
-        raise ValueError(
-            f"{file}: {', '.join(wrong)} cannot be used as numbers. Name the columns to use: columns=[…]."
-        )

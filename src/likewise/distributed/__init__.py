@@ -1,7 +1,13 @@
-"""Rows on a Dask cluster: the same estimators, passes as tasks."""
+"""Rows on a Dask cluster: the same estimators, passes as tasks.
+
+Estimators that read rows in blocks take Dask arrays and dataframes where they take arrays: the rows stay on
+the workers, the labels come back as a Dask array, and the clusters are those of the rows in memory.
+:func:`fit` names the cluster; :func:`read_parquet` and :func:`rows_named` let it read files of rows and ids.
+"""
 
 from likewise.distributed._data import rows_of
 from likewise.distributed._errors import ClusterError
 from likewise.distributed._fit import fit
+from likewise.distributed._parquet import read_parquet, rows_named
 
-__all__ = ["ClusterError", "fit", "rows_of"]
+__all__ = ["ClusterError", "fit", "read_parquet", "rows_named", "rows_of"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from likewise._optional import require
 from likewise.distributed._errors import ClusterError, connected, explained
+from likewise.distributed._parquet import read_parquet
 from likewise.distributed._rows import DaskRows
 
 # A pass makes some copies of a block beside the chunk that it lies in, and Dask wants room for messages.
@@ -17,11 +19,14 @@ _CHUNKS_IN_MEMORY = 3
 def rows_of(data: Any, client: Any = None) -> DaskRows:
     """Return a Dask array or dataframe of numbers as rows on a client's cluster, the current one if None.
 
-    The chunks are computed once and held by the cluster. float32 stays float32, all else becomes float64.
+    A path or a URL is that of Parquet files. The chunks are computed once and held by the cluster. float32
+    stays float32, all else becomes float64.
     """
     if isinstance(data, DaskRows):
         return data
     client = connected(client)
+    if isinstance(data, str | os.PathLike):
+        data = read_parquet(data, client=client)
     array = _as_array(data, client)
     if array.ndim != 2:
         raise ValueError(f"rows must have two axes; the Dask array has the shape {array.shape}.")
@@ -44,7 +49,7 @@ def _as_array(data: Any, client: Any) -> Any:
     if not hasattr(data, "to_dask_array"):
         raise TypeError(
             f"rows on a cluster are a Dask array or dataframe, got {type(data).__name__}. Make one of an "
-            "array with dask.array.from_array, of files with dask.dataframe.read_parquet."
+            "array with dask.array.from_array, of files with likewise.distributed.read_parquet."
         )
     if getattr(data, "ndim", 2) == 1:
         data = data.to_frame()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from likewise._optional import require
 from likewise.exceptions import LikewiseError
 
 T = TypeVar("T")
+
+# So long a scheduler is waited for, in seconds.
+_PATIENCE = 10.0
 
 
 class ClusterError(LikewiseError, RuntimeError):
@@ -40,13 +44,19 @@ def _address(error: Any) -> str:
     return str(getattr(error.last_worker, "address", error.last_worker))
 
 
-def connected(client: Any, timeout: float = 10.0) -> Any:
+def connected(client: Any) -> Any:
     """Return a Dask client: the one given, one for the address given, or the current one."""
     distributed = require("distributed", extra="scale")
     if isinstance(client, str):
+        before = _current(distributed)
+        if before is not None and before.scheduler is not None and before.scheduler.address == client:
+            return before
         try:
-            return distributed.Client(client, timeout=timeout)
+            return distributed.Client(client, timeout=_PATIENCE)
         except (OSError, TimeoutError, ValueError) as error:
+            broken = _current(distributed)  # Dask leaves it as the current client
+            if broken is not None and broken is not before:
+                broken.close()
             raise ConnectionError(
                 f"no Dask scheduler answers at {client} ({str(error) or type(error).__name__}). Give the "
                 "address that `dask scheduler` prints, such as tcp://127.0.0.1:8786."
@@ -60,3 +70,10 @@ def connected(client: Any, timeout: float = 10.0) -> Any:
             "the rows are Dask data, and there is no Dask client to work on them. Make one first, for this "
             "machine with distributed.Client(), or pass client= to likewise.distributed.fit."
         ) from error
+
+
+def _current(distributed: Any) -> Any:
+    """Return the current client, or None."""
+    with suppress(ValueError):
+        return distributed.Client.current()
+    return None

@@ -19,13 +19,14 @@ def fit(estimator: E, data: Any, supervision: Any = None, *, client: Any = None,
     ----------
     estimator : estimator
         One that reads rows in blocks: the k-means family, PairwiseGaussianMixture, DiscriminativeClustering.
-    data : dask array or dataframe
-        The rows, numbers alone.
+    data : dask array or dataframe, path or URL
+        The rows, numbers alone. Of Parquet files all columns are used; :func:`read_parquet` chooses some.
     supervision : Supervision, optional
         The hints.
     client : distributed.Client or str, optional
         The cluster, or the address of its scheduler, such as ``"tcp://10.0.0.5:8786"``. The current client
-        by default.
+        by default. The labels lie on its workers; with an address, they can be had as long as the estimator
+        is there.
     **more
         What else the estimator's ``fit`` takes.
 
@@ -40,7 +41,7 @@ def fit(estimator: E, data: Any, supervision: Any = None, *, client: Any = None,
     >>> from distributed import Client
     >>> from likewise import PCKMeans, Supervision
     >>> from likewise.distributed import fit
-    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
     ...     X = da.from_array([[0.0], [1.0], [4.0], [5.0]], chunks=(3, 1))
     ...     hints = Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
     ...     model = fit(PCKMeans(n_clusters=2, random_state=0), X, hints, client=client)

@@ -39,6 +39,8 @@ class DaskRows(Rows):
     make again what was kept of them, so that the result is the same.
     """
 
+    elsewhere = True
+
     def __init__(self, array: Any, client: Any) -> None:
         self.client = client
         self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), np.dtype(array.dtype)
@@ -71,13 +73,19 @@ class DaskRows(Rows):
             return weighed
         da = require("dask.array", extra="scale")
         lengths = tuple(len_of(chunk) for chunk in self.chunks)
+        if hasattr(weight, "to_dask_array"):
+            weight = weight.to_dask_array(lengths=True)
         if not isinstance(weight, da.Array):
             weight = da.from_array(np.asarray(weight, dtype=np.float64), chunks=(lengths,))
+        if weight.shape != (len(self),):
+            raise ValueError(
+                f"sample_weight must have one weight a row, shape ({len(self)},); got {weight.shape}."
+            )
         weight = weight.astype(np.float64).rechunk((lengths,))
         weighed._weights = self.client.compute(list(weight.to_delayed().ravel()))
         sums = np.array(list(weighed.map(_weight_sums))).reshape(-1, 3)
         if not np.isfinite(sums).all() or (len(sums) and sums[:, 2].min() < 0) or not sums[:, 0].any():
-            raise ValueError("sample_weight must be finite, not negative, nor zero for every row.")
+            raise ValueError("sample_weight must be finite, must not be negative, nor zero for every row.")
         weighed._weight_sums = sums
         return weighed
 

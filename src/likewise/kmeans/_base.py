@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
 from likewise._named import Named
-from likewise._rows import Block, Rows, as_rows, drawn_rows
+from likewise._rows import Block, Rows, as_rows, drawn_rows, lies_elsewhere
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
@@ -35,6 +35,7 @@ _IS_ARRAY = Rule(
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClusterer):
     """Base of the k-means family. A member says how hinted rows are placed and what metric is learned."""
 
+    _reads_blocks = True
     _rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "init": either(choice("hints", "k-means++"), _IS_ARRAY),
@@ -105,14 +106,16 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows, ParquetRows, or a dask \
+                array or dataframe
             The rows. float32 is kept as float32. A memory map and the readers of
-            :mod:`likewise.datasets` are read in blocks and never held whole.
+            :mod:`likewise.datasets` are read in blocks and never held whole. Dask data stay on their
+            cluster, and ``labels_`` is a dask array; see :mod:`likewise.distributed`.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
             The hints. None means no hints.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or dask array of shape (n_samples,), optional
             How much each row counts. It leaves the penalties of links as they are.
 
         Returns
@@ -206,6 +209,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return the rows with their weights; where all are 1, they take no memory."""
         if sample_weight is None:
             return rows
+        if rows.elsewhere and lies_elsewhere(sample_weight):  # checked where they are
+            return rows.weighed(sample_weight)
         return rows.weighed(self._check_weight(sample_weight, len(rows)))
 
     def _starts(self, X: Rows, named: Named, middle: Any, rng: Any) -> list[Start]:

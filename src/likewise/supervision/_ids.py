@@ -137,6 +137,52 @@ class RowIds:
         return hashlib.sha256(repr(array.shape).encode() + data).hexdigest()[:16]
 
 
+class FewIds(RowIds):
+    """Ids of which only those that hints name are known, for data with more rows than can be listed.
+
+    Parameters
+    ----------
+    row_of : dict of str to int
+        The rows of the ids that are known.
+    n_samples : int
+        How many rows there are.
+
+    Examples
+    --------
+    >>> from likewise.supervision import FewIds
+    >>> ids = FewIds({"wren": 12, "owl": 7_000_000}, 10**8)
+    >>> ids.rows(["owl"]), ids[12], len(ids)
+    (array([7000000]), 'wren', 100000000)
+    """
+
+    digest = sorted_digest = ""  # that of all ids is not known
+
+    def __init__(self, row_of: dict[str, int], n_samples: int) -> None:
+        super().__init__(tuple(row_of))
+        names = {row: name for name, row in row_of.items()}
+        self.__dict__.update(row_of=dict(row_of), _n_samples=check_n_samples(n_samples), _names=names)
+
+    @classmethod
+    def numbers(cls, names: Iterable[str], n_samples: int) -> FewIds:
+        """Take ids for rows that have none of their own: those of `names` that are row numbers."""
+        known = {name: int(name) for name in names if name.isdecimal() and str(int(name)) == name}
+        return cls({name: row for name, row in known.items() if row < n_samples}, n_samples)
+
+    def __len__(self) -> int:
+        n: int = self.__dict__["_n_samples"]
+        return n
+
+    def __getitem__(self, row: int) -> str:
+        name: str = self.__dict__["_names"].get(row, str(row))
+        return name
+
+    def __repr__(self) -> str:
+        return f"FewIds({len(self)} rows, {len(self.ids)} of them by id)"
+
+    def _nearest(self, value: str) -> str | None:
+        return None  # it may be close to one of those that are not known
+
+
 def _plain(value: str) -> str:
     """Reduce an id to what most slips leave alone: no outer blanks, one case, no leading zeros."""
     return value.strip().casefold().lstrip("0")

@@ -96,8 +96,8 @@ class _Written:
                 f"{path}: the hints were written for other data: its rows have changed, or stand in another "
                 "order. Put the data back as it was, or leave `content` out if you are sure."
             )
-        if not self.digest or self.digest == ids.digest:
-            return
+        if not self.digest or self.digest == ids.digest or (not ids.digest and self.n == len(ids)):
+            return  # few ids of many have no digest of them all
         if self.sorted == ids.sorted_digest:
             warnings.warn(
                 f"{path} was written for the same {self.n} ids in another order. The hints follow the ids; "
@@ -171,21 +171,37 @@ def read_hints(
     Supervision(3 rows: 1 must, 1 cannot)
     """
     row_ids = RowIds.of(ids)
+    problems, written, records = _opened(path, format, encoding)
+    counted = _Counted(records)
+    hints = hints_of(counted, row_ids, problems)
+    if written is not None:
+        written.check(row_ids, content, len(counted.lines), problems.path)
+    return hints
+
+
+def ids_named_in(
+    path: str | os.PathLike[str], *, format: Format | None = None, encoding: str = "utf-8"
+) -> list[str]:
+    """Return the ids that a file of hints names, each once, for data whose ids cannot all be held."""
+    problems, _, records = _opened(path, format, encoding)
+    cells = [cell for record in records for cell in (record.a, record.b, record.c)]
+    problems.settle()
+    return list(dict.fromkeys(cell for cell in cells if isinstance(cell, str) and cell))
+
+
+def _opened(
+    path: str | os.PathLike[str], format: Format | None, encoding: str
+) -> tuple[Problems, _Written | None, Iterator[Record]]:
+    """Read a file of hints as far as its format goes."""
     kind = format_of(path, format)
     problems = Problems(os.fspath(path), ", row " if kind == "parquet" else ":")
     data = Path(path).read_bytes()
     if not data.strip():
         raise FileFormatError(f"{problems.path} is empty; a file without hints has at least a header.")
     if kind == "parquet":
-        written, records = _read_parquet(data, problems)
-    else:
-        text = decoded(data, encoding, problems.path)
-        written, records = (_read_csv if kind == "csv" else _read_jsonl)(text, problems)
-    counted = _Counted(records)
-    hints = hints_of(counted, row_ids, problems)
-    if written is not None:
-        written.check(row_ids, content, len(counted.lines), problems.path)
-    return hints
+        return problems, *_read_parquet(data, problems)
+    text = decoded(data, encoding, problems.path)
+    return problems, *(_read_csv if kind == "csv" else _read_jsonl)(text, problems)
 
 
 def write_hints(

@@ -1,0 +1,91 @@
+"""From hints to a fitted method: what the method is given, and errors told by ids and options."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from likewise.cli._methods import METHODS, check_honoured
+from likewise.exceptions import (
+    InconsistentSupervisionError,
+    InconsistentSupervisionWarning,
+    SupervisionError,
+    UnsupportedSupervisionError,
+)
+from likewise.supervision import RowIds, Supervision
+
+
+def used_hints(
+    said: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
+) -> Supervision:
+    """Return the hints that the method is given, or refuse those that it does not use."""
+    if not as_links:
+        check_honoured(method, said.kinds)
+        return said
+    if METHODS[method].says_links:
+        options["as_links"] = True
+        return said
+    links = said.only("links", "triplets", "labels").to_links()
+    if (bags := said.bags) is not None:
+        n_classes = len({label for labels in bags.labels for label in labels or ()})
+        links |= said.only("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
+    check_honoured(method, links.kinds)
+    return links
+
+
+def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> list[str]:
+    """Fit; tell of contradictions by ids, where the estimator would tell of them by rows."""
+    import warnings
+
+    from likewise.cli._conflicts import link_conflicts
+
+    if method == "sss-vad" and (hints.answers == 3).any():
+        raise UnsupportedSupervisionError(
+            f"{int((hints.answers == 3).sum())} of {len(hints.answers)} triplets are answered NEITHER, which "
+            "--method sss-vad cannot use. Take them out of the file, or use --method discriminative."
+        )
+    if not hints:
+        model.fit(X)
+        return []
+    rows, few = hints.named()  # there may be very many rows, and few that hints name
+    conflicts = link_conflicts(few, RowIds.of([ids[row] for row in rows.tolist()])) if len(rows) else []
+    if conflicts and METHODS[method].hard:
+        raise InconsistentSupervisionError(
+            f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}{method} breaks no "
+            "link, so it cannot go on. Take one of these hints out, or use a method that weighs them, such "
+            "as --method pck-means."
+        )
+    with warnings.catch_warnings():
+        if conflicts:
+            warnings.simplefilter("ignore", InconsistentSupervisionWarning)
+        try:
+            model.fit(X, supervision=hints)
+        except SupervisionError as error:
+            raise type(error)(with_ids(_for_methods(str(error)), ids)) from error
+    if not conflicts:
+        return []
+    return [f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}Not all can be kept."]
+
+
+def _for_methods(text: str) -> str:
+    """Let a message of an estimator speak of methods and options."""
+    names = {method.home.partition(":")[2]: f"--method {name}" for name, method in METHODS.items()}
+    text = re.sub(r"\b\w+\b", lambda word: names.get(word[0], word[0]), text)
+    return text.replace("cannot='drop'", "--drop-cannot")
+
+
+def with_ids(text: str, ids: RowIds) -> str:
+    """Add the ids of the rows that a message names, unless the ids are row numbers.
+
+    >>> from likewise.supervision import RowIds
+    >>> with_ids("rows 0 and 2 are apart.", RowIds.of(["wren", "owl", "finch"]))
+    "rows 0 and 2 are apart. By id: row 0 is 'wren', row 2 is 'finch'."
+    """
+    named = re.findall(r"\brows? (\d+(?:(?:,| and| –) \d+)*)", text)
+    rows = dict.fromkeys(int(row) for part in named for row in re.findall(r"\d+", part))
+    told = [f"row {row} is {ids[row]!r}" for row in rows if row < len(ids) and ids[row] != str(row)]
+    return f"{text} By id: {', '.join(told)}." if told else text
+
+
+def _more(n_conflicts: int) -> str:
+    return f"There are {n_conflicts - 1} more such; likewise check lists them. " if n_conflicts > 1 else ""

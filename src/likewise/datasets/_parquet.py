@@ -1,0 +1,255 @@
+"""Parquet files, here or behind a URL: what is in them, and their rows some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likewise._optional import require
+
+_NUMBERS = ("float", "double", "halffloat", "int", "uint", "bool")
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a file says of it.
+
+    Attributes
+    ----------
+    file : str
+        The path, or the URL.
+    groups : tuple of int
+        How many rows each row group has.
+    types : dict of str to str
+        The type of each column.
+    """
+
+    file: str
+    groups: tuple[int, ...]
+    types: dict[str, str]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the file has."""
+        return sum(self.groups)
+
+
+def is_url(path: Any) -> bool:
+    """Tell whether a path leads elsewhere: ``s3://…``, ``memory://…``, ``file://…``."""
+    return isinstance(path, str) and "://" in path
+
+
+def listed(path: Any) -> list[str]:
+    """Return the file, or all files of a folder whose names end in ``.parquet``, sorted."""
+    if is_url(path):
+        files, inside = _file_system(path)
+        found = [inside]
+        if files.isdir(inside):
+            found = sorted(name for name in files.find(inside) if name.endswith(".parquet"))
+        named = [files.unstrip_protocol(name) for name in found]
+    else:
+        folder = Path(path)
+        named = [str(file) for file in (sorted(folder.rglob("*.parquet")) if folder.is_dir() else [folder])]
+    if not named:
+        raise FileNotFoundError(f"{path} is a folder with no file that ends in .parquet.")
+    return named
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    """Return what opens the files behind a URL, and the path there."""
+    core = require("fsspec.core", extra="scale")
+    try:
+        files, inside = core.url_to_fs(url)
+    except (ImportError, ValueError) as error:  # no such protocol, or the package for it is missing
+        raise ValueError(f"{url} cannot be opened: {error}") from error
+    return files, inside
+
+
+@contextmanager
+def opened(file: str) -> Iterator[Any]:
+    """Open a file as pyarrow does."""
+    parquet = require("pyarrow.parquet", extra="scale")
+    if not is_url(file):
+        if not Path(file).is_file():
+            raise FileNotFoundError(f"{file} is not there, or not a file.")
+        with _read_as_parquet(file):
+            found = parquet.ParquetFile(file, memory_map=True, pre_buffer=False)
+        with found:
+            yield found
+        return
+    files, inside = _file_system(file)
+    try:
+        source = files.open(inside, "rb")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{file} is not there, or not a file.") from None
+    with source:
+        with _read_as_parquet(file):
+            found = parquet.ParquetFile(source)
+        with found:
+            yield found
+
+
+@contextmanager
+def _read_as_parquet(file: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # pyarrow's own errors are of these two kinds
+        raise ValueError(f"{file} cannot be read as Parquet: {error}") from error
+
+
+def footer(file: str) -> Footer:
+    """Read what a file holds, not its rows."""
+    with opened(file) as found:
+        meta = found.metadata
+        groups = tuple(meta.row_group(g).num_rows for g in range(meta.num_row_groups))
+        return Footer(file, groups, {field.name: str(field.type) for field in found.schema_arrow})
+
+
+def chosen(footers: Sequence[Footer], columns: Sequence[str] | None) -> tuple[tuple[str, ...], np.dtype]:
+    """Return the columns to use and the dtype that holds them, or say which file lacks what.
+
+    The rows are float32 if every column of every file is, else float64.
+    """
+    names = list(footers[0].types) if columns is None else list(columns)
+    if isinstance(columns, str) or not names or len(set(names)) < len(names):
+        raise ValueError(f"columns must be different names of columns, at least one; got {columns!r}.")
+    for one in footers:
+        check_columns(one, names)
+        wrong = [f"{name!r} ({one.types[name]})" for name in names if not _is_number(one.types[name])]
+        if wrong:
+            raise ValueError(
+                f"{one.file}: {', '.join(wrong)} cannot be used as numbers. Name the columns to use: "
+                "columns=[…]."
+            )
+    single = all(one.types[name] == "float" for one in footers for name in names)
+    return tuple(names), np.dtype(np.float32 if single else np.float64)
+
+
+def _is_number(kind: str) -> bool:
+    return kind.startswith(_NUMBERS)
+
+
+def check_columns(one: Footer, names: Sequence[str]) -> None:
+    """Refuse columns that a file does not have."""
+    if missing := [name for name in names if name not in one.types]:
+        raise ValueError(f"{one.file} has no column {missing[0]!r}. Its columns are {', '.join(one.types)}.")
+
+
+def batches(
+    one: Footer, columns: Sequence[str], most: int, start: int = 0, stop: int | None = None
+) -> Iterator[Any]:
+    """Yield the rows from `start` to `stop` of a file as record batches of at most `most` rows.
+
+    Only row groups that have some of them are read. A file whose rows have become more or fewer since its
+    footer was read is an error.
+    """
+    stop = one.n_rows if stop is None else stop
+    edges = np.cumsum([0, *one.groups])
+    groups = [g for g in range(len(one.groups)) if edges[g] < stop and edges[g + 1] > start]
+    if not groups:
+        return
+    at = int(edges[groups[0]])
+    with opened(one.file) as found:
+        if found.metadata.num_rows != one.n_rows:
+            raise OSError(
+                f"{one.file} had {one.n_rows:,} rows when it was opened and now has "
+                f"{found.metadata.num_rows:,}"
+            )
+        read = found.iter_batches(most, row_groups=groups, columns=list(columns), use_threads=False)
+        while True:
+            with _read_as_parquet(one.file):
+                batch = next(read, None)
+            if batch is None:
+                return
+            first, last = max(start - at, 0), min(stop - at, batch.num_rows)
+            at += batch.num_rows
+            if first < last:
+                yield batch.slice(first, last - first)
+            if at >= stop:
+                return
+
+
+def rows_of_batch(batch: Any, columns: Sequence[str], dtype: np.dtype) -> np.ndarray:
+    """Return a record batch of numbers row-major; what is missing becomes NaN."""
+    rows = np.empty((batch.num_rows, len(columns)), dtype=dtype)
+    for j, name in enumerate(columns):
+        column = batch.column(name)
+        if str(column.type) == "bool":
+            column = column.cast("uint8")
+        rows[:, j] = column.to_numpy(zero_copy_only=False)
+    return rows
+
+
+# ---------------------------------------------------------------------- ids
+
+
+@dataclass(frozen=True)
+class FoundIds:
+    """Which of the ids that were looked for are where. Findings in other rows are added with ``+``."""
+
+    rows: tuple[tuple[str, int], ...] = ()
+
+    def __add__(self, other: FoundIds) -> FoundIds:
+        return FoundIds(self.rows + other.rows)
+
+    def places(self, names: Sequence[str], where: str) -> np.ndarray:
+        """Return the row of each id; one that no row has, or that two rows have, is an error."""
+        at: dict[str, int] = {}
+        for name, row in self.rows:
+            if at.setdefault(name, row) != row:
+                raise ValueError(
+                    f"rows {at[name]} and {row} of {where} both have the id {name!r}; an id that hints name "
+                    "must be that of one row."
+                )
+        if missing := [name for name in names if name not in at]:
+            more = f" Neither are {len(missing) - 1} others." if len(missing) > 1 else ""
+            raise ValueError(f"{where}: no row has the id {missing[0]!r}.{more}")
+        return np.array([at[name] for name in names], dtype=np.int64)
+
+
+def find_ids(cells: Any, names: Any, first_row: int) -> FoundIds:
+    """Look for ids among the cells of an array of pyarrow; `names` is an array of texts."""
+    compute = require("pyarrow.compute", extra="scale")
+    texts = as_texts(cells)
+    here = np.flatnonzero(compute.is_in(texts, value_set=names).to_numpy(zero_copy_only=False))
+    found = texts.take(here).to_pylist()
+    return FoundIds(tuple(zip(found, (first_row + here).tolist(), strict=True)))
+
+
+def as_texts(cells: Any) -> Any:
+    """Return the cells of a column of ids as texts; decimal numbers are refused."""
+    kind = str(cells.type)
+    if kind.startswith("dictionary"):
+        cells = cells.dictionary_decode()
+        kind = str(cells.type)
+    if not kind.startswith(("string", "large_string", "string_view", "int", "uint")):
+        raise ValueError(f"ids must be text or whole numbers; the column holds {kind}.")
+    return cells.cast("string")
+
+
+def id_cells(one: Footer, column: str, most: int, start: int = 0, stop: int | None = None) -> Iterator[Any]:
+    """Yield the cells of a column of ids as texts, some at a time."""
+    for batch in batches(one, [column], most, start, stop):
+        try:
+            yield as_texts(batch.column(column))
+        except ValueError as error:
+            raise ValueError(f"{one.file}, column {column!r}: {error}") from None
+
+
+def rows_named(footers: Sequence[Footer], column: str, names: Sequence[str], most: int = 65_536) -> FoundIds:
+    """Look for ids in a column of files, in one pass that holds no more than the ids looked for."""
+    pyarrow = require("pyarrow", extra="scale")
+    wanted = pyarrow.array(list(names), type=pyarrow.string())
+    found: list[tuple[str, int]] = []
+    at = 0
+    for one in footers:
+        check_columns(one, [column])
+        for cells in id_cells(one, column, most):
+            found.extend(find_ids(cells, wanted, at).rows)
+            at += len(cells)
+    return FoundIds(tuple(found))

@@ -1,0 +1,170 @@
+"""What goes wrong on a cluster: workers and schedulers that are lost, too little memory, unusable data."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
+from likewise.distributed import ClusterError, fit, rows_of
+from likewise.distributed._rows import DaskRows
+from reference.problems import hints_for, some_rows
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+IN_PROCESS = {
+    "processes": False,
+    "threads_per_worker": 1,
+    "dashboard_address": ":0",
+    "scheduler_kwargs": {"dashboard": False},
+}
+
+
+@pytest.fixture(scope="module")
+def mortal():
+    """Return a cluster of two workers that may be killed; their nannies start them again."""
+    how = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": ":0",
+        "scheduler_kwargs": {"dashboard": False},
+    }
+    with distributed.LocalCluster(**how) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def at_pass(monkeypatch):
+    """Let something happen while the tasks of certain passes are under way; return the passes so far."""
+
+    def _at_pass(numbers, happen):
+        passes = []
+        gather = DaskRows._gathered
+
+        def gathered(self, futures):
+            passes.append(futures)
+            if len(passes) in numbers:
+                happen()
+            return gather(self, futures)
+
+        monkeypatch.setattr(DaskRows, "_gathered", gathered)
+        return passes
+
+    return _at_pass
+
+
+def test_workers_killed_during_a_fit_change_nothing(mortal, at_pass):
+    X, y = some_rows()
+    hints = hints_for(None, y)
+    model = MPCKMeans(4, n_init=1, random_state=0)
+    with distributed.Client(mortal, set_as_default=False) as client:
+        rows = da.from_array(X, chunks=(60, 4))
+        undisturbed = fit(clone(model), rows, hints, client=client)
+        labels = client.compute(undisturbed.labels_).result()
+        killed = []
+
+        def kill():
+            killed.append(min(client.run(os.getpid).values()))
+            os.kill(killed[-1], signal.SIGKILL)
+
+        # While seeds are drawn, and in the middle of the iterations.
+        passes = at_pass({4, 14}, kill)
+        found = fit(clone(model), rows, hints, client=client)
+        assert len(set(killed)) == 2
+        assert len(passes) > 17, "the fit was over before the second worker was killed"
+        np.testing.assert_array_equal(client.compute(found.labels_).result(), labels)
+        np.testing.assert_array_equal(found.cluster_centers_, undisturbed.cluster_centers_)
+        assert found.objective_ == undisturbed.objective_
+        assert found.n_iter_ == undisturbed.n_iter_
+
+
+def die(block):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_work_that_no_worker_survives_is_explained(mortal):
+    mortal.scheduler.allowed_failures = 0
+    with distributed.Client(mortal, set_as_default=False) as client:
+        rows = rows_of(da.zeros((10, 2), chunks=(10, 2)), client)
+        with pytest.raises(ClusterError, match=r"1 workers were lost .* too little memory .* smaller chunks"):
+            rows.sum(die)
+
+
+def test_a_scheduler_lost_during_a_fit_is_told(at_pass):
+    cluster = distributed.LocalCluster(n_workers=1, **IN_PROCESS)
+    with distributed.Client(cluster, set_as_default=False, timeout=1) as client:
+        at_pass({4}, cluster.close)
+        with pytest.raises(ClusterError, match=r"scheduler at .* was lost during the fit.* Connect again"):
+            fit(PCKMeans(3, random_state=0), da.from_array(some_rows()[0], chunks=(60, 4)), client=client)
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.2)
+    rows = da.zeros((10, 2), chunks=(5, 2))
+    with pytest.raises(ConnectionError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 "):
+        fit(PCKMeans(2), rows, client="tcp://127.0.0.1:9")
+    with pytest.raises(ConnectionError, match=r"no Dask scheduler answers at nonsense://here "):
+        fit(PCKMeans(2), rows, client="nonsense://here")
+
+
+def test_without_a_client_there_is_a_way_on():
+    with pytest.raises(ConnectionError, match=r"no Dask client.*distributed\.Client\(\)"):
+        PCKMeans(2).fit(da.zeros((10, 2), chunks=(5, 2)))
+
+
+def test_a_scheduler_without_workers_and_workers_without_room():
+    rows = da.zeros((100_000, 4), chunks=(50_000, 4))
+    with (
+        distributed.LocalCluster(n_workers=0, **IN_PROCESS) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        pytest.raises(ClusterError, match=r"has no workers\. Start some with `dask worker`"),
+    ):
+        fit(PCKMeans(2), rows, client=client)
+    with (
+        distributed.LocalCluster(n_workers=1, memory_limit=1_200_000, **IN_PROCESS) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        said = r"largest chunk has 1,600,000 bytes and a worker 1,200,000 .* chunks of at most 12,500 rows"
+        with pytest.raises(MemoryError, match=said):
+            fit(PCKMeans(2), rows, client=client)
+
+
+def test_a_bad_value_is_named_by_block_and_row(client):
+    X, _ = some_rows()
+    X[137, 2] = np.nan
+    said = "block 2 of X has nan in its row 37, column 2, which is row 137 of all"
+    rows = da.from_array(X, chunks=((50, 50, 0, 140), 4))
+    with pytest.raises(ValueError, match=said):
+        PCKMeans(2).fit(rows)
+    with pytest.raises(ValueError, match=said):
+        PCKMeans(2).fit(X[:50]).predict(rows)
+
+
+def test_data_that_cannot_be_used(client):
+    import dask.dataframe as dd
+    import pandas as pd
+
+    frame = dd.from_pandas(pd.DataFrame({"name": ["a", "b"], "x": [0.0, 1.0]}), npartitions=1)
+    with pytest.raises(ValueError, match=r"'name' \(str.*\) cannot be used as numbers\. Choose the columns"):
+        PCKMeans(2).fit(frame)
+    with pytest.raises(ValueError, match=r"two axes; the Dask array has the shape \(3,\)"):
+        PCKMeans(2).fit(da.zeros(3))
+    with pytest.raises(ValueError, match="rows must be numbers; the Dask array has the dtype complex128"):
+        PCKMeans(2).fit(da.zeros((3, 2), dtype=complex))
+    for wrong in ([[0.0], [1.0]], pd.DataFrame({"x": [0.0]})):
+        with pytest.raises(TypeError, match=f"a Dask array or dataframe, got {type(wrong).__name__}"):
+            fit(PCKMeans(2), wrong, client=client)
+    with pytest.raises(ValueError, match="0 rows and 2 columns"):
+        PCKMeans(2).fit(da.zeros((0, 2)))
+    with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
+        PCKMeans(3).fit(da.zeros((2, 2)))
+    with pytest.raises(ValueError, match="speak of 5 rows, but X has 2"):
+        PCKMeans(2).fit(da.zeros((2, 2)), supervision=Supervision.none(5))
+    with pytest.raises(TypeError, match="SpectralLearning works on rows in memory, and a Dask Array"):
+        SpectralLearning(2).fit(da.zeros((3, 2)))
+    with pytest.raises(TypeError, match="SpectralLearning works on rows in memory, and DaskRows"):
+        fit(SpectralLearning(2), da.zeros((3, 2)), client=client)

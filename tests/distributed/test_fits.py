@@ -1,0 +1,182 @@
+"""The same rows on a cluster and in memory give the same clusters, however they are cut."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
+from reference.problems import N, hints_for, some_rows
+
+pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+FAST = {"n_init": 1, "random_state": 0}
+MODELS = [
+    PCKMeans(4, n_init=3, random_state=0),
+    PCKMeans(4, init="k-means++", **FAST),
+    MPCKMeans(4, **FAST),
+    MPCKMeans(4, metric="diagonal", per_cluster=True, **FAST),
+    MPCKMeans(4, per_cluster=True, **FAST),
+    MKMeans(4, **FAST),
+    COPKMeans(4, **FAST),
+    SeededKMeans(5, **FAST),
+    ConstrainedKMeans(5, **FAST),
+]
+CUTS = {
+    "unequal and empty chunks": (1, 129, 0, 7, 103),
+    "a chunk for the first row, the rest in two": (1, 0, 119, 120),
+}
+
+
+def assert_same(ours, theirs, rtol=0.0):
+    assert isinstance(ours.labels_, da.Array)
+    labels = ours.labels_.compute()
+    assert labels.dtype == theirs.labels_.dtype
+    np.testing.assert_array_equal(labels, theirs.labels_)
+    assert ours.cluster_centers_.dtype == theirs.cluster_centers_.dtype
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=rtol, atol=1e-3 * rtol)
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=max(rtol, 1e-15))
+    assert ours.n_iter_ == theirs.n_iter_
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: str(m).replace("\n", ""))
+def test_chunks_of_whole_blocks_give_what_the_array_gives_bit_for_bit(client, monkeypatch, model, dtype):
+    # Chunks of a power of two of blocks: sums of a chunk are then parts of the sum of all.
+    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 32)
+    X, y = some_rows(dtype)
+    hints = hints_for(model, y)
+    whole = clone(model).fit(X, supervision=hints)
+    found = clone(model).fit(da.from_array(X, chunks=(64, 4)), supervision=hints)
+    assert_same(found, whole)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[3]], ids=lambda m: type(m).__name__)
+def test_any_chunks_give_the_same_clusters(client, model, cut):
+    X, y = some_rows()
+    hints = hints_for(model, y)
+    whole = clone(model).fit(X, supervision=hints)
+    found = clone(model).fit(da.from_array(X, chunks=(CUTS[cut], (3, 1))), supervision=hints)
+    # Sums of 240 numbers in another order: a few units in the last place, some iterations long.
+    assert_same(found, whole, rtol=1e-9)
+
+
+def test_one_row_a_chunk(client):
+    X, _ = some_rows(n=12)
+    hints = Supervision.from_links(12, must=[(0, 11)], cannot=[(1, 10)])
+    model = PCKMeans(2, **FAST)
+    whole = clone(model).fit(X, supervision=hints)
+    assert_same(clone(model).fit(da.from_array(X, chunks=(1, 4)), supervision=hints), whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[2]], ids=lambda m: type(m).__name__)
+def test_seeds_of_very_many_rows_are_overdrawn_alike(client, monkeypatch, model):
+    monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 100)
+    X, y = some_rows()
+    hints = hints_for(model, y)
+    whole = clone(model).fit(X, supervision=hints)
+    assert_same(clone(model).fit(da.from_array(X, chunks=(70, 4)), supervision=hints), whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["array", "dask array in other chunks"])
+def test_weights_go_with_the_rows(client, kind):
+    X, y = some_rows()
+    weight = np.random.default_rng(2).uniform(0, 2, N)
+    model, hints = PCKMeans(4, **FAST), hints_for(None, y)
+    whole = clone(model).fit(X, supervision=hints, sample_weight=weight)
+    given = weight if kind == "array" else da.from_array(weight, chunks=50)
+    rows = da.from_array(X, chunks=(100, 4))
+    assert_same(clone(model).fit(rows, supervision=hints, sample_weight=given), whole, rtol=1e-9)
+    assert whole.score(rows, sample_weight=given) == pytest.approx(whole.score(X, sample_weight=weight))
+    for bad, said in ((-weight, "not be negative"), (weight[1:], r"one weight a row, shape \(240,\)")):
+        bad = bad if kind == "array" else da.from_array(bad, chunks=50)
+        with pytest.raises(ValueError, match=said):
+            clone(model).fit(rows, sample_weight=bad)
+
+
+def test_frames_whole_numbers_truths_and_chunks_of_unknown_size(client):
+    import dask.dataframe as dd
+    import pandas as pd
+
+    X, _ = some_rows()
+    table = pd.DataFrame({"a": X[:, 0], "n": np.arange(N), "t": X[:, 1] > 10, "f": X[:, 2].astype("f4")})
+    model = PCKMeans(3, **FAST)
+    whole = clone(model).fit(table.to_numpy(np.float64))
+    frame = dd.from_pandas(table, npartitions=3)
+    assert_same(clone(model).fit(frame), whole, rtol=1e-9)
+    unknown = frame.to_dask_array().astype(np.float64)
+    assert np.isnan(unknown.shape[0])
+    assert_same(clone(model).fit(unknown), whole, rtol=1e-9)
+    single = clone(model).fit(frame[["f"]])
+    assert single.cluster_centers_.dtype == np.float32
+    for dtype in (np.int16, bool):
+        small = (X > 10).astype(dtype)
+        whole = clone(model).fit(small.astype(np.float64))
+        assert_same(clone(model).fit(da.from_array(small, chunks=(90, 4))), whole, rtol=1e-9)
+
+
+def test_predict_transform_and_score_go_either_way(client):
+    X, y = some_rows(np.float32)
+    hints = hints_for(None, y)
+    rows = da.from_array(X, chunks=(100, 4))
+    model = MPCKMeans(4, **FAST).fit(rows, supervision=hints)
+    whole = MPCKMeans(4, **FAST).fit(X, supervision=hints)
+    for new in (X[:50], rows[:150]):
+        found = model.predict(new), model.transform(new)
+        assert all(isinstance(one, da.Array) == isinstance(new, da.Array) for one in found)
+        np.testing.assert_array_equal(found[0], whole.predict(X[: len(new)]))
+        np.testing.assert_allclose(found[1], whole.transform(X[: len(new)]), rtol=1e-4)
+        assert found[1].dtype == np.float32
+        assert model.score(new) == pytest.approx(whole.score(X[: len(new)]), rel=1e-5)
+    assert model.predict(rows).chunks == ((100, 100, 40),)
+
+
+def test_a_pickled_model_predicts_anywhere_and_leaves_labels_on_the_cluster(client):
+    X, _ = some_rows()
+    model = PCKMeans(3, **FAST).fit(da.from_array(X, chunks=(100, 4)))
+    with pytest.warns(UserWarning, match="labels_ lies on a cluster and is not written with the model"):
+        again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert not hasattr(again, "labels_")
+    assert model.labels_.compute().shape == (N,)
+
+
+def test_nothing_is_left_on_the_workers(client):
+    def kept():
+        from likewise.distributed import _worker
+
+        return len(_worker._parts)
+
+    X, y = some_rows()
+    rows = da.from_array(X, chunks=(60, 4))
+    model = PCKMeans(3, n_init=2, random_state=0).fit(rows, supervision=hints_for(None, y))
+    assert model.labels_.compute().shape == (N,)
+    assert sum(client.run(kept).values()) == 0
+
+
+def made(n, block_info=None):
+    """Make the rows of a chunk where it is, so that none pass through the client."""
+    first = block_info[None]["array-location"][0][0]
+    rng = np.random.default_rng(first)
+    return rng.normal(size=(n, 2)) + 6 * rng.integers(0, 3, n)[:, None]
+
+
+def test_the_memory_of_the_client_does_not_grow_with_the_rows(client):
+    def most_memory(n_rows):
+        rows = da.map_blocks(made, n_rows // 4, chunks=((n_rows // 4,) * 4, (2,)), dtype=np.float64)
+        hints = Supervision.from_links(n_rows, must=[(0, n_rows - 1)], cannot=[(1, 2)])
+        model = PCKMeans(3, n_init=1, max_iter=3, tol=1.0, random_state=0)
+        tracemalloc.start()
+        try:
+            model.fit(rows, supervision=hints)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    most_memory(10_000)  # imports
+    small, large = most_memory(50_000), most_memory(400_000)
+    assert large < small + 350_000 * 1, (small, large)  # less than a byte a row
