@@ -52,7 +52,7 @@ class Asked:
 class Source(Protocol):
     """Where the rows are."""
 
-    footers: Sequence[files.Footer]
+    footers: tuple[files.Footer, ...]
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
         """Look for ids in a column."""
@@ -72,7 +72,7 @@ class Here:
 
     def __init__(self, path: str, memory_limit: int | None) -> None:
         self._path, self._memory_limit = path, memory_limit
-        self.footers = [files.footer(file) for file in files.listed(path)]
+        self.footers = tuple(files.footer(file) for file in files.listed(path))
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
         """Look for ids in one pass."""
@@ -221,7 +221,7 @@ def cluster_files(
     notes += contradiction
     wrote = [] if out is None or out == STDOUT else [out]
     if as_json:
-        told = {"data": asked.path, "scheduler": scheduler, "hint_files": list(asked.hints)}
+        told: dict[str, Any] = {"data": asked.path, "scheduler": scheduler, "hint_files": list(asked.hints)}
         told |= {"seed": asked.seed, **asked.options}
         print_json({**report.as_dict(), **told, "wrote": wrote, "notes": notes})
     if not quiet:

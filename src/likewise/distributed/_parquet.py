@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -64,13 +65,20 @@ def plan_of(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Plan
     if isinstance(chunk_rows, bool) or not isinstance(chunk_rows, int | np.integer) or chunk_rows < 1:
         raise ValueError(f"chunk_rows must be an integer of at least 1, got {chunk_rows!r}.")
     require("pyarrow.parquet", extra="scale")
+    if not _parquet.is_url(path):
+        path = os.path.abspath(path)  # a worker may stand in another folder
     if client is None:
         files = _parquet.listed(path)
         with ThreadPoolExecutor(min(8, len(files))) as pool:
             footers = list(pool.map(_parquet.footer, files))
     else:
-        files = asked(client, _parquet.listed, [path])[0]
-        footers = asked(client, _parquet.footer, files)
+        try:
+            files = asked(client, _parquet.listed, [path])[0]
+            footers = asked(client, _parquet.footer, files)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"on a worker of {client.scheduler.address}: {error} The workers must be able to open files."
+            ) from error
     return Plan.of(footers, int(chunk_rows))
 
 
