@@ -1,7 +1,9 @@
 """What goes wrong on a cluster: workers and schedulers that are lost, too little memory, unusable data."""
 
+import gc
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -80,6 +82,29 @@ def test_workers_killed_during_a_fit_change_nothing(mortal, at_pass):
         np.testing.assert_array_equal(found.cluster_centers_, undisturbed.cluster_centers_)
         assert found.objective_ == undisturbed.objective_
         assert found.n_iter_ == undisturbed.n_iter_
+
+
+def left_behind():
+    from likewise.distributed import _worker
+
+    return len(_worker._parts) + len(_worker._passed) + len(_worker._watched)
+
+
+def test_nothing_is_left_on_the_workers_by_a_fit_that_failed(client, at_pass):
+    def interrupt():
+        held.append(sum(client.run(left_behind).values()))
+        raise KeyboardInterrupt
+
+    held = []
+    at_pass({12}, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fit(PCKMeans(4, n_init=1, random_state=0), da.from_array(some_rows()[0], chunks=(60, 4)))
+    assert held[0] > 0
+    # Dask lets chunks go some time after nobody refers to them.
+    deadline = time.monotonic() + 30
+    while sum(client.run(left_behind).values()) and time.monotonic() < deadline:
+        gc.collect()
+    assert sum(client.run(left_behind).values()) == 0
 
 
 def die(block):

@@ -8,6 +8,7 @@ task is run again), makes it by the recipe, so that where tasks run changes noth
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,7 +59,10 @@ class Passing:
 
 
 _parts: dict[tuple[str, str, int], tuple[str, np.ndarray]] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()  # a chunk may be let go while the lock is held
+# What is kept of a chunk goes with it, also where a fit ended in an error: the chunks that are watched, and
+# the parts of columns that belong to each.
+_watched: dict[tuple[str, int], set[tuple[str, str, int]]] = {}
 
 
 # A worker keeps what rows have gone through, so that passes need not do it again, within this share of its
@@ -78,6 +82,7 @@ def go_through(
 ) -> Any:
     """Give the blocks of a chunk to the pass's function; return what it returns, for each or added up."""
     work, recipe = _read(passing.functions)
+    _watch(X, passing.data, chunk)
     X = np.ascontiguousarray(X)
     kept = _Kept(chunk, passing, recipe)
     X = gone_through(X, chunk, passing)
@@ -91,6 +96,23 @@ def go_through(
         found.append(work(block))
     kept.put_back()
     return added(found) if passing.together else found
+
+
+def _watch(X: np.ndarray, data: str, chunk: Chunk) -> None:
+    """Forget what is kept of a chunk when its rows are let go."""
+    key = (data, chunk.number)
+    with _lock:
+        if key not in _watched:
+            _watched[key] = set()
+            weakref.finalize(X, _forget, key)
+
+
+def _forget(key: tuple[str, int]) -> None:
+    with _lock:
+        for part in _watched.pop(key, ()):
+            _parts.pop(part, None)
+        for passed in [one for one in _passed if (one[0], one[2]) == key]:
+            del _passed[passed]
 
 
 def gone_through(X: np.ndarray, chunk: Chunk, passing: Passing) -> np.ndarray:
@@ -138,6 +160,7 @@ class _Kept:
     def __init__(self, chunk: Chunk, passing: Passing, recipe: Callable[..., Any] | None) -> None:
         look, client = passing.look, passing.client
         self._look, self._recipe = look, recipe
+        self._chunk = (passing.data, chunk.number)
         self._here, self._made = None, False
         if look is None:
             return
@@ -166,6 +189,7 @@ class _Kept:
         if self._look is not None and self._here is not None and self._look.column in self._look.alive:
             with _lock:
                 _parts[self._key] = (self._look.left, self._here)
+                _watched.setdefault(self._chunk, set()).add(self._key)
 
 
 def pick(X: np.ndarray, rows: np.ndarray, functions: bytes) -> np.ndarray:
