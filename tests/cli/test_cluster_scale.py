@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from likewise._compat import HAS_CALLBACKS
 from likewise.cli._options import bytes_option
 from likewise.supervision import RowIds, read_hints, write_hints
 from reference.problems import N, hints_for, some_rows
@@ -142,6 +144,23 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(run, rows, monkeypatch
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in said
     assert "Traceback" not in said
     assert not (rows / "labels.csv").exists()
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
+def test_iterations_and_rows_written_are_shown(run, rows, monkeypatch):
+    told = []
+
+    @contextmanager
+    def progress(n_steps, *, quiet):
+        yield lambda name, *, within=False: told.append((name, within))
+
+    monkeypatch.setattr("likewise.cli._large.progress", progress)
+    run(*BASE, "--parquet", "rows", "--id", "name")
+    steps = [name for name, within in told if not within]
+    assert steps == ["looking at files", "finding rows", "clustering", "writing"]
+    within = [name for name, inside in told if inside]
+    assert within[:2] == ["clustering, iteration 1", "clustering, iteration 2"]
+    assert within[-1] == "writing, row 101"
 
 
 def test_amounts_of_memory():

@@ -14,11 +14,12 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from likewise._compat import HAS_CALLBACKS
 from likewise._optional import require
 from likewise.cli._fitting import fit_by_ids, used_hints
 from likewise.cli._methods import estimator_of
 from likewise.cli._options import read_all_hints
-from likewise.cli._output import STDOUT, Outputs, gathered_warnings, print_json, progress
+from likewise.cli._output import STDOUT, Outputs, Step, gathered_warnings, print_json, progress
 from likewise.cli._raw import Raw
 from likewise.cli._report import Report, tell
 from likewise.cli._tables import Columns, Table
@@ -200,6 +201,8 @@ def cluster_files(
         used = used_hints(said, asked.method, asked.n_clusters, asked.as_links, asked.options)
         step("clustering")
         model = estimator_of(asked.method, asked.n_clusters, asked.seed, asked.options)
+        if HAS_CALLBACKS:
+            model.set_callbacks(Iterations(step))
         contradiction = fit_by_ids(model, source.rows(features), used, ids, asked.method)
         step("writing")
         outputs = stack.enter_context(Outputs())
@@ -209,6 +212,7 @@ def cluster_files(
             with BlockWriter(path) as writer:
                 at = 0
                 for names, labels in source.parts(model.labels_, asked.columns.id):
+                    step(f"writing, row {at:,}", within=True)
                     counts[:] += np.bincount(labels, minlength=asked.n_clusters)
                     writer.add(_numbers(at, len(labels)) if names is None else names, labels)
                     at += len(labels)
@@ -290,6 +294,28 @@ def _report(
     table = Table(named, np.empty((len(named), 0)), *columns)
     found = Report.of(asked.method, _Labelled(model, labels), table, few, None)
     return LargeReport(**vars(found), all_rows=len(ids), counts=tuple(counts.tolist()))
+
+
+class Iterations:
+    """Shows how many iterations were made, as one of scikit-learn's callbacks."""
+
+    def __init__(self, step: Step) -> None:
+        self._step, self._n_done = step, 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """The fit is about to begin."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """A start or an iteration begins."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """A start or an iteration is over."""
+        if context.max_subtasks == 0 or context.task_name == "iteration":
+            self._n_done += 1
+            self._step(f"clustering, iteration {self._n_done}", within=True)
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """The fit is over."""
 
 
 class _Labelled:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -104,11 +104,22 @@ def gathered_warnings() -> Iterator[list[str]]:
             texts.extend(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, UserWarning)))
 
 
+class Step(Protocol):
+    """Told of the name of a step that begins, or with `within` of where the one that began is."""
+
+    def __call__(self, name: str, *, within: bool = False) -> None:
+        """Show it."""
+
+
+def _no_step(name: str, *, within: bool = False) -> None:
+    """Show nothing."""
+
+
 @contextmanager
-def progress(n_steps: int, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+def progress(n_steps: int, *, quiet: bool = False) -> Iterator[Step]:
     """Yield a function to call with the name of each step; a bar is drawn if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield lambda step: None
+        yield _no_step
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -122,9 +133,9 @@ def progress(n_steps: int, *, quiet: bool = False) -> Iterator[Callable[[str], N
         task = bar.add_task("", total=n_steps)
         begun = False
 
-        def step(name: str) -> None:
+        def step(name: str, *, within: bool = False) -> None:
             nonlocal begun
-            bar.update(task, description=name, advance=1 if begun else 0)
+            bar.update(task, description=name, advance=1 if begun and not within else 0)
             begun = True
 
         yield step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,13 +43,13 @@ class Plan:
         chunks: list[list[Piece]] = []
         room = 0
         for one in footers:
-            at = 0
+            told, at = replace(one, types={}), 0  # what a task is told of a file is little
             while at < one.n_rows:
                 if not room:
                     chunks.append([])
                     room = chunk_rows
                 stop = min(one.n_rows, at + room)
-                chunks[-1].append(Piece(one, at, stop))
+                chunks[-1].append(Piece(told, at, stop))
                 room -= stop - at
                 at = stop
         return cls(tuple(footers), tuple(map(tuple, chunks)))
