@@ -59,7 +59,7 @@ def at_pass(monkeypatch):
     return _at_pass
 
 
-def test_workers_killed_during_a_fit_change_nothing(mortal, at_pass):
+def test_a_worker_killed_during_a_fit_changes_nothing(mortal, at_pass):
     X, y = some_rows()
     hints = hints_for(None, y)
     model = MPCKMeans(4, n_init=1, random_state=0)
@@ -73,11 +73,10 @@ def test_workers_killed_during_a_fit_change_nothing(mortal, at_pass):
             killed.append(min(client.run(os.getpid).values()))
             os.kill(killed[-1], signal.SIGKILL)
 
-        # While seeds are drawn, and in the middle of the iterations.
-        passes = at_pass({4, 14}, kill)
+        passes = at_pass({12}, kill)  # in the middle of the iterations
         found = fit(clone(model), rows, hints, client=client)
-        assert len(set(killed)) == 2
-        assert len(passes) > 17, "the fit was over before the second worker was killed"
+        assert len(killed) == 1
+        assert len(passes) > 15, "the fit was over before the worker was killed"
         np.testing.assert_array_equal(client.compute(found.labels_).result(), labels)
         np.testing.assert_array_equal(found.cluster_centers_, undisturbed.cluster_centers_)
         assert found.objective_ == undisturbed.objective_
