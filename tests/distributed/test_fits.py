@@ -42,8 +42,11 @@ def assert_same(ours, theirs, rtol=0.0):
     assert ours.n_iter_ == theirs.n_iter_
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: str(m).replace("\n", ""))
+@pytest.mark.parametrize(
+    ("model", "dtype"),
+    [*((model, "f8") for model in MODELS), (MODELS[0], "f4"), (MODELS[2], "f4")],
+    ids=lambda value: str(value).replace("\n", ""),
+)
 def test_chunks_of_whole_blocks_give_what_the_array_gives_bit_for_bit(client, monkeypatch, model, dtype):
     # Chunks of a power of two of blocks: sums of a chunk are then parts of the sum of all.
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 32)
@@ -178,5 +181,5 @@ def test_the_memory_of_the_client_does_not_grow_with_the_rows(client):
             tracemalloc.stop()
 
     most_memory(10_000)  # imports
-    small, large = most_memory(20_000), most_memory(1_020_000)
-    assert large < small + 1_000_000, (small, large)  # less than a byte a row
+    small, large = most_memory(20_000), most_memory(620_000)
+    assert large < small + 600_000, (small, large)  # less than a byte a row
