@@ -22,7 +22,10 @@ def test_k_is_required_and_positive(run, files):
         (("--method", "k-means", "--hints", "hints.csv"), "takes no hints"),
         (("--method", "pck-means", "--metric", "full"), "--metric is for methods that learn a metric"),
         (("--method", "k-means", "--per-cluster"), "--per-cluster is for methods that learn a metric"),
-        (("--covariance", "diag"), "--covariance is for mixtures of Gaussians (gm-pr, gmm-ec, em-pc)"),
+        (
+            ("--covariance", "diag"),
+            "--covariance is for mixtures of Gaussians (gm-pr, mini-batch-gm-pr, gmm-ec",
+        ),
         (("--tau", "1"), "--tau is for the discriminative method"),
         (("--json", "--out", "-"), "both write to stdout"),
         (("--out", "labels.xlsx"), "does not say its format"),

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
+from likewise import (
+    ConstrainedKMeans,
+    COPKMeans,
+    MiniBatchPCKMeans,
+    MKMeans,
+    MPCKMeans,
+    PairwiseGaussianMixture,
+    PCKMeans,
+    SeededKMeans,
+    Supervision,
+)
 from reference.problems import N, hints_for, some_rows
 
 pytest.importorskip("distributed")
@@ -66,6 +76,22 @@ def test_any_chunks_give_the_same_clusters(client, model, cut):
     found = clone(model).fit(da.from_array(X, chunks=(CUTS[cut], (3, 1))), supervision=hints)
     # Sums of 240 numbers in another order: a few units in the last place, some iterations long.
     assert_same(found, whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [PairwiseGaussianMixture(4, max_iter=20, **FAST), MiniBatchPCKMeans(4, **FAST)],
+    ids=lambda m: type(m).__name__,
+)
+def test_mixtures_and_batches_too(client, model):
+    X, y = some_rows()
+    hints = hints_for(None, y)
+    rows = da.from_array(X, chunks=(70, 4))
+    whole = clone(model).fit(X, supervision=hints)
+    found = clone(model).fit(rows, supervision=hints)
+    assert isinstance(found.labels_, da.Array)
+    np.testing.assert_array_equal(found.labels_, whole.labels_)
+    np.testing.assert_array_equal(found.predict(rows), whole.predict(X))
 
 
 def test_one_row_a_chunk(client):

@@ -156,6 +156,8 @@ def _information(model: Model, block: Block) -> np.ndarray:
 class SoftmaxClusterer(HintedClusterer):
     """Base of the family. A member says how the weights are fitted."""
 
+    _reads_blocks = True
+
     tau: float
     alpha: float
     epsilon: float

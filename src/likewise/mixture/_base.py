@@ -54,6 +54,7 @@ class MixtureFamily(HintedClusterer, ABC):
     """Base of the mixture family. A member says what links make of the classes of their rows."""
 
     _honours = frozenset({"links"})
+    _reads_blocks = True
     _rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "covariance_type": choice(*COVARIANCE_TYPES),
