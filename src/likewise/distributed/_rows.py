@@ -25,10 +25,10 @@ T = TypeVar("T")
 class DaskColumn(Column):
     """A column on the workers, in versions: each pass that writes to it leaves another one."""
 
-    def __init__(self, recipe: Recipe, dtype: np.dtype, kept: bool) -> None:
+    def __init__(self, recipe: Recipe, dtype: np.dtype, width: int | None, kept: bool) -> None:
         super().__init__(recipe)
         self.name, self.version = uuid.uuid4().hex, uuid.uuid4().hex
-        self.dtype, self.kept = dtype, kept
+        self.dtype, self.width, self.kept = dtype, width, kept
 
 
 class DaskRows(Rows):
@@ -146,10 +146,16 @@ class DaskRows(Rows):
     # ------------------------------------------------------------------ passes
 
     def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
-        """Return a column; one with a width is made anew at every look."""
-        column = DaskColumn(recipe, np.dtype(dtype), kept=width is None)
+        """Return a column; one with a width is kept if the workers have the room, or made at every look."""
+        kept = width is None or len(self) * width * np.dtype(dtype).itemsize <= self._room()
+        column = DaskColumn(recipe, np.dtype(dtype), width, kept)
         self._columns.add(column)
         return column
+
+    def _room(self) -> float:
+        """Return how many bytes a wide column may take on all workers."""
+        workers = explained(self.client, lambda: self.client.scheduler_info(n_workers=-1))["workers"]
+        return _worker.SHARE * sum(worker["memory_limit"] or np.inf for worker in workers.values())
 
     def map(
         self,
@@ -213,6 +219,7 @@ class DaskRows(Rows):
                 column.version,
                 left,
                 column.dtype.str,
+                column.width,
                 afresh,
                 column.kept,
             )

@@ -41,6 +41,7 @@ class Look:
     found: str
     left: str
     dtype: str
+    width: int | None
     afresh: bool
     kept: bool
 
@@ -58,7 +59,15 @@ class Passing:
     last: bool  # no more passes over these rows are to be expected
 
 
-_parts: dict[tuple[str, str, int], tuple[str, np.ndarray]] = {}
+@dataclass
+class Part:
+    """What is kept of a chunk for one column, block by block; None where it has yet to be made."""
+
+    version: str
+    blocks: list[np.ndarray | None]
+
+
+_parts: dict[tuple[str, str, int], Part] = {}
 _lock = threading.RLock()  # a chunk may be let go while the lock is held
 # What is kept of a chunk goes with it, also where a fit ended in an error: the chunks that are watched, and
 # the parts of columns that belong to each.
@@ -67,7 +76,7 @@ _watched: dict[tuple[str, int], set[tuple[str, str, int]]] = {}
 
 # A worker keeps what rows have gone through, so that passes need not do it again, within this share of its
 # memory. Beyond that, and where a chunk has moved, it is done again.
-_SHARE = 0.3
+SHARE = 0.3
 _passed: OrderedDict[tuple[str, bytes, int], np.ndarray] = OrderedDict()
 
 
@@ -92,7 +101,7 @@ def go_through(
             continue
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
         block = Block(X[part], rows, weight_of(weight, part))
-        kept.show(block, part)
+        kept.show(block, at)
         found.append(work(block))
     kept.put_back()
     return added(found) if passing.together else found
@@ -132,7 +141,7 @@ def gone_through(X: np.ndarray, chunk: Chunk, passing: Passing) -> np.ndarray:
     for rows in chunk.blocks:
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
         pass_through(X[part], functions, out[part])
-    room = _SHARE * (_memory_limit() or np.inf)
+    room = SHARE * (_memory_limit() or np.inf)
     with _lock:
         if not passing.last:
             _passed[key] = out
@@ -161,35 +170,39 @@ class _Kept:
         look, client = passing.look, passing.client
         self._look, self._recipe = look, recipe
         self._chunk = (passing.data, chunk.number)
-        self._here, self._made = None, False
+        self._here: Part | None = None
         if look is None:
             return
         self._key = (client, look.column, chunk.number)
         with _lock:
             for key in [key for key in _parts if key[0] == client and key[1] not in look.alive]:
                 del _parts[key]
-            version, self._here = _parts.pop(self._key, ("", None))
-        self._made = version == look.found and self._here is not None
-        if look.kept and self._here is None:
-            n_rows = chunk.blocks[-1].stop - chunk.start if chunk.blocks else 0
-            self._here = np.empty(n_rows, dtype=look.dtype)
+            self._here = _parts.pop(self._key, None)
+        if look.kept and (self._here is None or self._here.version != look.found):
+            self._here = Part(look.found, [None] * len(chunk.blocks))
 
-    def show(self, block: Block, part: slice) -> None:
-        """Let the block show what the column holds of it."""
+    def show(self, block: Block, at: int) -> None:
+        """Let a block, the chunk's number `at`, show what the column holds of it."""
         if self._look is None:
             return
-        if self._here is None:  # there is no room for it: it is made for this look
-            block.kept = None if self._look.afresh or self._recipe is None else self._recipe(block)
-            return
-        block.kept = self._here[part]
-        if not self._made and not self._look.afresh and self._recipe is not None:
-            block.kept[...] = self._recipe(block)
+        mine = None if self._here is None else self._here.blocks[at]
+        if mine is None and self._look.afresh and self._here is not None:
+            width = () if self._look.width is None else (self._look.width,)
+            mine = np.empty((*width, len(block)), dtype=self._look.dtype)
+        elif mine is None and not self._look.afresh and self._recipe is not None:
+            mine = np.asarray(self._recipe(block), dtype=self._look.dtype)
+        if self._here is not None:
+            self._here.blocks[at] = mine
+        block.kept = mine
 
     def put_back(self) -> None:
-        if self._look is not None and self._here is not None and self._look.column in self._look.alive:
-            with _lock:
-                _parts[self._key] = (self._look.left, self._here)
-                _watched.setdefault(self._chunk, set()).add(self._key)
+        """Keep the part under the version that the pass leaves; blocks that it has not seen stay unknown."""
+        if self._look is None or self._here is None or self._look.column not in self._look.alive:
+            return
+        self._here.version = self._look.left
+        with _lock:
+            _parts[self._key] = self._here
+            _watched.setdefault(self._chunk, set()).add(self._key)
 
 
 def pick(X: np.ndarray, rows: np.ndarray, functions: bytes) -> np.ndarray:
