@@ -100,6 +100,8 @@ class Rows(ABC):
         The blocks, in order. They cover every row once; a block may be empty.
     threads : int
         How many threads a pass uses.
+    names : sequence of str or None
+        The names of the columns, where they have some.
     elsewhere : bool
         Whether the rows are outside this process.
     total_weight, heaviest : float
@@ -110,6 +112,7 @@ class Rows(ABC):
     dtype: np.dtype
     blocks: Sequence[slice]
     threads: int = 1
+    names: Sequence[str] | None = None
     elsewhere: bool = False
     _weight: np.ndarray | None = None
 
@@ -139,7 +142,7 @@ class Rows(ABC):
     @property
     def total_weight(self) -> float:
         """The sum of the weights."""
-        return float(len(self)) if self._weight is None else float(self._weight.sum())
+        return float(self.weight_by_block().sum())  # in the same order wherever they are
 
     @property
     def heaviest(self) -> float:

@@ -206,12 +206,26 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         name = type(self).__name__
         if not len(X) or not X.shape[1]:
             raise ValueError(f"{name}: X has {len(X)} rows and {X.shape[1]} columns; at least one is needed.")
-        validate_data(self, X, reset=reset, skip_check_array=True)  # the number of columns
+        self._check_columns(X, reset=reset)
 
         most = check_finite(X, name)
         if reset:
             self._check_largest(most, X.dtype, X.shape[0] * X.shape[1])
         return X
+
+    def _check_columns(self, X: Rows, *, reset: bool) -> None:
+        """Check the number of columns, and their names where they have some, as scikit-learn does."""
+        known = getattr(self, "feature_names_in_", None)
+        if not reset and X.names is not None and known is not None:
+            if list(known) != list(X.names):
+                raise ValueError(
+                    f"{type(self).__name__}: the feature names should match those that were passed during "
+                    f"fit: {', '.join(map(str, known))}; got {', '.join(X.names)}."
+                )
+            return
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset and X.names is not None:
+            self.feature_names_in_ = np.asarray(X.names, dtype=object)
 
     def _check_weight(self, sample_weight: Any, n_samples: int) -> np.ndarray:
         """Check the weights of the rows: one each, finite, none negative, not all 0. None means 1."""

@@ -97,7 +97,7 @@ def extend_seeds(
     """
     X = as_rows(X, weight=weight)
     seeds = np.asarray(seeds, dtype=np.float64).reshape(-1, X.shape[1])
-    if len(seeds) == 0 and len(X.blocks) == 1:
+    if len(seeds) == 0 and len(X.blocks) == 1 and len(X) >= k:
         block = X.read(X.blocks[0])
         weights = X.weight_of(np.arange(len(X)))
         drawn, _ = kmeans_plusplus(block, k, sample_weight=weights, random_state=rng)
@@ -180,7 +180,7 @@ class _Nearest:
     def draw_by_weight(self, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Draw one row; return its number and itself."""
         mass = self._X.weight_by_block()
-        number, rest = _into(mass, np.array([rng.random_sample()]) * mass.sum())
+        number, rest = self._into(mass, np.array([rng.random_sample()]) * mass.sum())
 
         def pick(block: Block) -> int:
             at = int(np.searchsorted(np.cumsum(block.weight), rest[0], side="right"))
@@ -188,6 +188,15 @@ class _Nearest:
 
         row = np.array(list(self._X.map(pick, only=number.tolist())))
         return row, self._X.take(row)
+
+    def _into(self, mass: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of the blocks, laid end to end by their mass, a value falls into, and how far."""
+        ends = np.cumsum(mass)
+        at = np.minimum(np.searchsorted(ends, value), len(mass) - 1)
+        # Where no block has any mass, one that has rows will do.
+        any_block = np.argmax(mass) if mass.any() else np.argmax([b.stop - b.start for b in self._X.blocks])
+        at = np.where(mass[at] > 0, at, any_block)
+        return at, value - np.where(at > 0, ends[at - 1], 0.0)
 
     def _pass(self, batches: list[Batch], work: Callable[[Block], np.ndarray]) -> np.ndarray:
         """Bring the distances up to date with the batches; return what `work` says of each block."""
@@ -212,7 +221,7 @@ class _Nearest:
 
         Their numbers come first.
         """
-        block_of, rest = _into(self._mass, uniform * self._mass.sum())
+        block_of, rest = self._into(self._mass, uniform * self._mass.sum())
         newest, squared = self._newest, self._squared or _from_products
         start = {self._X.blocks[number].start: number for number in np.unique(block_of).tolist()}
         # Empty blocks start where the next one does; no draw falls on them, so the numbers are not mixed up.
@@ -288,14 +297,6 @@ def _from_products(points: np.ndarray, block: np.ndarray) -> np.ndarray:
 def _from_differences(points: np.ndarray, block: np.ndarray) -> np.ndarray:
     """Return the squared distances (points, rows), exact for rows that are points."""
     return np.stack([row_norms(block - point.astype(block.dtype), squared=True) for point in points])
-
-
-def _into(mass: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which of the stretches laid end to end each value falls into, and how far into it."""
-    ends = np.cumsum(mass)
-    at = np.minimum(np.searchsorted(ends, value), len(mass) - 1)
-    at = np.where(mass[at] > 0, at, np.argmax(mass))  # where all stretches are empty, any will do
-    return at, value - np.where(at > 0, ends[at - 1], 0.0)
 
 
 def seeds_from_closure(

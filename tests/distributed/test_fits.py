@@ -1,6 +1,7 @@
 """The same rows on a cluster and in memory give the same clusters, however they are cut."""
 
 import pickle
+import threading
 import tracemalloc
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from likewise import (
     ConstrainedKMeans,
     COPKMeans,
+    DiscriminativeClustering,
     MiniBatchPCKMeans,
     MKMeans,
     MPCKMeans,
@@ -18,6 +20,7 @@ from likewise import (
     SeededKMeans,
     Supervision,
 )
+from likewise.distributed import rows_of
 from reference.problems import N, hints_for, some_rows
 
 pytest.importorskip("distributed")
@@ -80,10 +83,17 @@ def test_any_chunks_give_the_same_clusters(client, model, cut):
 
 @pytest.mark.parametrize(
     "model",
-    [PairwiseGaussianMixture(4, max_iter=20, **FAST), MiniBatchPCKMeans(4, **FAST)],
+    [
+        PairwiseGaussianMixture(4, max_iter=20, **FAST),
+        DiscriminativeClustering(4, max_iter=5, **FAST),
+        MiniBatchPCKMeans(4, **FAST),
+    ],
     ids=lambda m: type(m).__name__,
 )
-def test_mixtures_and_batches_too(client, model):
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_other_families_and_batches_too(client, monkeypatch, model):
+    monkeypatch.setattr("likewise.mixture._base._TRIAL_ROWS", 60)  # few rows would be gathered
+    monkeypatch.setattr("likewise.discriminative._model._FEW_ROWS", 60)
     X, y = some_rows()
     hints = hints_for(None, y)
     rows = da.from_array(X, chunks=(70, 4))
@@ -136,7 +146,10 @@ def test_frames_whole_numbers_truths_and_chunks_of_unknown_size(client):
     model = PCKMeans(3, **FAST)
     whole = clone(model).fit(table.to_numpy(np.float64))
     frame = dd.from_pandas(table, npartitions=3)
-    assert_same(clone(model).fit(frame), whole, rtol=1e-9)
+    named = clone(model).fit(frame)
+    assert_same(named, whole, rtol=1e-9)
+    with pytest.raises(ValueError, match="feature names should match"):
+        named.predict(frame[["f", "t", "n", "a"]])
     unknown = frame.to_dask_array().astype(np.float64)
     assert np.isnan(unknown.shape[0])
     assert_same(clone(model).fit(unknown), whole, rtol=1e-9)
@@ -172,6 +185,25 @@ def test_a_pickled_model_predicts_anywhere_and_leaves_labels_on_the_cluster(clie
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert not hasattr(again, "labels_")
     assert model.labels_.compute().shape == (N,)
+
+
+def test_two_fits_at_one_time_do_not_disturb_each_other(client):
+    X, _ = some_rows()
+    alone, together = {}, {}
+
+    def fit(found, seed):
+        rows = rows_of(da.from_array(X[::seed], chunks=(61, -1)), client)
+        found[seed] = PCKMeans(4, **FAST).fit(rows).cluster_centers_
+
+    for seed in (1, -1):
+        fit(alone, seed)
+    threads = [threading.Thread(target=fit, args=(together, seed)) for seed in (1, -1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed, centers in alone.items():
+        np.testing.assert_array_equal(together[seed], centers)
 
 
 def test_nothing_is_left_on_the_workers(client):

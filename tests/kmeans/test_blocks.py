@@ -71,9 +71,10 @@ def assert_same(ours, theirs, rtol=0.0):
     assert ours.n_iter_ == theirs.n_iter_
 
 
-@pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("model", [*MODELS, *LABELLED], ids=lambda m: str(m).replace("\n", ""))
-@pytest.mark.parametrize("kind", [ArrayRows, MappedRows])
+@pytest.mark.parametrize(
+    ("kind", "cut"), [*((ArrayRows, cut) for cut in CUTS), (MappedRows, "unequal blocks")]
+)
 def test_any_cut_gives_the_same_clusters(kind, model, cut):
     X, y = some_rows()
     hints = hints_for(model, y)
@@ -354,6 +355,43 @@ def test_fewer_distinct_rows_than_clusters_is_said_of_blocks_too():
     X = np.repeat([[0.0], [1.0]], 5, axis=0)
     with pytest.warns(ConvergenceWarning, match="2 distinct clusters of the 3"):
         PCKMeans(3, random_state=0).fit(ArrayRows(X, slices(np.arange(11))))
+
+
+def test_fewer_distinct_rows_than_clusters_among_very_many(monkeypatch):
+    monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 300)
+    X = np.repeat([[0.0], [1.0], [5.0]], 200, axis=0)
+    with pytest.warns(ConvergenceWarning, match="3 distinct clusters of the 5"):
+        labels = PCKMeans(5, random_state=0).fit(X).labels_
+    assert len(np.unique(labels[::200])) == 3
+
+
+def test_rows_that_are_all_equal_with_an_empty_block_first():
+    rows = ArrayRows(np.zeros((4, 2)), slices(np.array([0, 0, 2, 4])))
+    assert extend_seeds(rows, np.empty((0, 2)), 2, None, np.random.RandomState(0)).tolist() == [
+        [0, 0],
+        [0, 0],
+    ]
+
+
+def test_few_rows_that_count_among_very_many_that_do_not(monkeypatch):
+    monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 300)
+    monkeypatch.setattr("likewise.kmeans._base._TRIAL_ROWS", 5)
+    X, y = some_rows(n=2000)
+    weight = np.zeros(2000)
+    weight[::500] = 1.0
+    model = PCKMeans(2, random_state=0).fit(
+        X, sample_weight=weight, supervision=sample_links(y, 9, random_state=0)
+    )
+    assert np.isfinite(model.objective_)
+
+
+def test_columns_keep_their_names(tmp_path):
+    X, _ = some_rows()
+    pq.write_table(pa.table({name: X[:, j] for j, name in enumerate("abcde")}), tmp_path / "x.parquet")
+    model = PCKMeans(2, n_init=1, random_state=0).fit(ParquetRows(tmp_path / "x.parquet"))
+    assert model.feature_names_in_.tolist() == list("abcde")
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(ParquetRows(tmp_path / "x.parquet", columns=list("edcba")))
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")

@@ -131,6 +131,7 @@ class ParquetRows(MappedRows):
         self._path = path
         self._footers = [footer(file) for file in listed(path)]
         self.columns, dtype = chosen(self._footers, columns)
+        self.names = self.columns
         n_rows = sum(one.n_rows for one in self._footers)
         blocks = _blocks(n_rows, len(self.columns), memory_limit, block_rows)
         # No rows are held: this stands for the file's shape and dtype until the rows are asked for.

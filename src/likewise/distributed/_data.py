@@ -27,19 +27,28 @@ def rows_of(data: Any, client: Any = None) -> DaskRows:
     client = connected(client)
     if isinstance(data, str | os.PathLike):
         data = read_parquet(data, client=client)
-    array = _as_array(data, client)
+    names = _names(data)
+    with client.as_current():  # what has to be counted is counted on this cluster
+        array = _as_array(data, client)
     if array.ndim != 2:
         raise ValueError(f"rows must have two axes; the Dask array has the shape {array.shape}.")
     if array.dtype.kind not in "fiub":
         raise ValueError(f"rows must be numbers; the Dask array has the dtype {array.dtype}.")
     if any(np.isnan(n) for n in array.chunks[0]):
-        array = explained(client, lambda: array.compute_chunk_sizes())
+        with client.as_current():
+            array = explained(client, lambda: array.copy().compute_chunk_sizes())
     if len(array.chunks[1]) > 1:
         array = array.rechunk({1: -1})
     dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
     array = array.astype(dtype)
     _check_memory(array, client)
-    return DaskRows(array, client)
+    return DaskRows(array, client, names)
+
+
+def _names(data: Any) -> list[str] | None:
+    """Return the names of the columns of a dataframe, if all are text."""
+    names = list(getattr(data, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _as_array(data: Any, client: Any) -> Any:

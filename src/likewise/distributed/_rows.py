@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,16 @@ from likewise.distributed._errors import explained
 from likewise.distributed._worker import Chunk, Look, Passing
 
 T = TypeVar("T")
+
+
+# The columns of each client that are still wanted: workers let go of all others.
+_columns: dict[str, weakref.WeakSet[DaskColumn]] = {}
+_lock = threading.Lock()
+
+
+def _alive(client: str) -> frozenset[str]:
+    with _lock:
+        return frozenset(column.name for column in list(_columns.get(client, ())))
 
 
 class DaskColumn(Column):
@@ -41,8 +52,8 @@ class DaskRows(Rows):
 
     elsewhere = True
 
-    def __init__(self, array: Any, client: Any) -> None:
-        self.client = client
+    def __init__(self, array: Any, client: Any, names: Sequence[str] | None = None) -> None:
+        self.client, self.names = client, names
         self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), np.dtype(array.dtype)
         self.array = array
         lengths = [int(n) for n in array.chunks[0]]
@@ -53,12 +64,19 @@ class DaskRows(Rows):
         self._weights: list[Any] | None = None
         self._weight_sums: np.ndarray | None = None
         self._functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = ()
-        self._columns: weakref.WeakSet[DaskColumn] = weakref.WeakSet()
+        self._spaces: weakref.WeakSet[DaskRows] = weakref.WeakSet([self])  # these rows, gone through things
 
     def __copy__(self) -> DaskRows:
         same = object.__new__(type(self))
         same.__dict__.update(self.__dict__)
+        with _lock:
+            self._spaces.add(same)
         return same
+
+    @property
+    def _space(self) -> bytes:
+        """What the rows go through, as a worker is told."""
+        return cloudpickle.dumps(self._functions)
 
     def __reduce__(self) -> Any:
         raise TypeError("rows on a cluster stay there: a pass may be told of few things, not of all rows.")
@@ -92,7 +110,7 @@ class DaskRows(Rows):
     @property
     def total_weight(self) -> float:
         """The sum of the weights."""
-        return float(len(self)) if self._weight_sums is None else float(self._weight_sums[:, 0].sum())
+        return float(self.weight_by_block().sum())
 
     @property
     def heaviest(self) -> float:
@@ -149,7 +167,8 @@ class DaskRows(Rows):
         """Return a column; one with a width is kept if the workers have the room, or made at every look."""
         kept = width is None or len(self) * width * np.dtype(dtype).itemsize <= self._room()
         column = DaskColumn(recipe, np.dtype(dtype), width, kept)
-        self._columns.add(column)
+        with _lock:
+            _columns.setdefault(self.client.id, weakref.WeakSet()).add(column)
         return column
 
     def _room(self) -> float:
@@ -212,7 +231,7 @@ class DaskRows(Rows):
         look, recipe = None, None
         if isinstance(column, DaskColumn):
             left = column.version if becomes is None else uuid.uuid4().hex
-            alive = frozenset(other.name for other in self._columns) - ({column.name} if last else set())
+            alive = _alive(self.client.id) - ({column.name} if last else set())
             look = Look(
                 column.name,
                 alive,
@@ -225,8 +244,12 @@ class DaskRows(Rows):
             )
             recipe, column.version = column.recipe, left
         functions = cloudpickle.dumps((work, recipe))
-        before = cloudpickle.dumps(self._functions)
-        passing = Passing(functions, before, self.client.id, self._data, look, together, last)
+        with _lock:
+            spaces = list(self._spaces)
+        wanted_spaces = frozenset(_worker.token_of(rows._space) for rows in spaces)
+        passing = Passing(
+            functions, self._space, wanted_spaces, self.client.id, self._data, look, together, last
+        )
         wanted = None if only is None else frozenset(only)
         asked = []
         for chunk, X, weight in zip(

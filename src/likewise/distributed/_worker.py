@@ -7,9 +7,9 @@ task is run again), makes it by the recipe, so that where tasks run changes noth
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,6 +52,7 @@ class Passing:
 
     functions: bytes  # work, recipe
     through: bytes  # what rows go through first
+    spaces: frozenset[str]  # the tokens of what these rows are still to go through
     client: str
     data: str
     look: Look | None
@@ -77,7 +78,7 @@ _watched: dict[tuple[str, int], set[tuple[str, str, int]]] = {}
 # A worker keeps what rows have gone through, so that passes need not do it again, within this share of its
 # memory. Beyond that, and where a chunk has moved, it is done again.
 SHARE = 0.3
-_passed: OrderedDict[tuple[str, bytes, int], np.ndarray] = OrderedDict()
+_passed: dict[tuple[str, str, int], np.ndarray] = {}
 
 
 @lru_cache(maxsize=8)
@@ -120,35 +121,54 @@ def _forget(key: tuple[str, int]) -> None:
     with _lock:
         for part in _watched.pop(key, ()):
             _parts.pop(part, None)
-        for passed in [one for one in _passed if (one[0], one[2]) == key]:
-            del _passed[passed]
+        for passed in [one for one in list(_passed) if (one[0], one[2]) == key]:
+            _passed.pop(passed, None)
+
+
+def token_of(functions: bytes) -> str:
+    """Return a short name for what rows go through."""
+    return hashlib.blake2b(functions, digest_size=16).hexdigest()
 
 
 def gone_through(X: np.ndarray, chunk: Chunk, passing: Passing) -> np.ndarray:
     """Return what functions make of the rows of a chunk, which is kept if there is room."""
     functions = _read(passing.through)
-    key = (passing.data, passing.through, chunk.number)
+    key = (passing.data, token_of(passing.through), chunk.number)
     with _lock:
         known = _passed.get(key)
-        if passing.last:
-            for other in [k for k in _passed if k[0] == passing.data and k[2] == chunk.number]:
-                del _passed[other]
-        elif known is not None:
-            _passed.move_to_end(key)
+        for other in [one for one in list(_passed) if (one[0], one[2]) == (key[0], key[2])]:
+            if passing.last or other[1] not in passing.spaces:
+                _passed.pop(other, None)
     if not functions or known is not None:
         return X if known is None else known
     out = np.empty_like(X)
     for rows in chunk.blocks:
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
         pass_through(X[part], functions, out[part])
+    if not passing.last:
+        _keep_passed(key, out)
+    return out
+
+
+def _keep_passed(key: tuple[str, str, int], out: np.ndarray) -> None:
+    """Keep rows that have gone through something: in place of other data's, never of the same data's.
+
+    Passes come round to all chunks in turn, so that letting one chunk go for another would keep none.
+    """
     room = SHARE * (_memory_limit() or np.inf)
     with _lock:
-        if not passing.last:
+        if (key[0], key[2]) not in _watched:  # the rows were let go meanwhile
+            return
+        for other in [one for one in list(_passed) if one[0] != key[0]]:
+            if _bytes_passed() + out.nbytes <= room:
+                break
+            _passed.pop(other, None)
+        if _bytes_passed() + out.nbytes <= room:
             _passed[key] = out
-        held = sum(array.nbytes for array in _passed.values())
-        while _passed and held > room:
-            held -= _passed.popitem(last=False)[1].nbytes
-    return out
+
+
+def _bytes_passed() -> int:
+    return sum(array.nbytes for array in list(_passed.values()))
 
 
 def _memory_limit() -> int | None:
@@ -175,8 +195,8 @@ class _Kept:
             return
         self._key = (client, look.column, chunk.number)
         with _lock:
-            for key in [key for key in _parts if key[0] == client and key[1] not in look.alive]:
-                del _parts[key]
+            for key in [key for key in list(_parts) if key[0] == client and key[1] not in look.alive]:
+                _parts.pop(key, None)
             self._here = _parts.pop(self._key, None)
         if look.kept and (self._here is None or self._here.version != look.found):
             self._here = Part(look.found, [None] * len(chunk.blocks))
@@ -201,8 +221,9 @@ class _Kept:
             return
         self._here.version = self._look.left
         with _lock:
-            _parts[self._key] = self._here
-            _watched.setdefault(self._chunk, set()).add(self._key)
+            if self._chunk in _watched:  # else the rows were let go meanwhile
+                _parts[self._key] = self._here
+                _watched[self._chunk].add(self._key)
 
 
 def pick(X: np.ndarray, rows: np.ndarray, functions: bytes) -> np.ndarray:

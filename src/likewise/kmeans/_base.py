@@ -150,14 +150,16 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     def _on_few(
         self, X: Rows, named: Named, hinted: HintedRows | None, learning: Learning | None, rng: Any
-    ) -> Steps:
+    ) -> Steps | None:
         """Return the steps over the named rows and some drawn ones, which stand for all the others.
 
-        Starts of very many rows are tried there.
+        Starts of very many rows are tried there. None if the drawn ones can stand for nothing.
         """
         drawn = np.setdiff1d(drawn_rows(len(X), _TRIAL_ROWS, rng), named.rows, assume_unique=True)
         weight = X.weight_of(drawn)
-        weight = weight * ((X.total_weight - named.weight.sum()) / max(weight.sum(), 1e-300))
+        if not weight.any():  # next to all rows count nothing
+            return None
+        weight = weight * ((X.total_weight - named.weight.sum()) / weight.sum())
         rows = as_rows(
             np.concatenate([named.X, X.take(drawn)]), X.threads, np.concatenate([named.weight, weight])
         )

@@ -35,6 +35,9 @@ class Metric:
         """Whether the metrics are diagonal."""
         return self.A.ndim == 2
 
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        return {"A": self.A, "log_det": self.log_det}  # the same bytes whether the roots are known or not
+
     @cached_property
     def _roots(self) -> np.ndarray:
         return np.linalg.cholesky(self.A)
