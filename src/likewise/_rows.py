@@ -426,10 +426,13 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
 
 def drawn_rows(n_rows: int, size: int, rng: np.random.RandomState) -> np.ndarray:
     """Draw `size` different rows of `n_rows`, ascending, in memory for as many as are drawn."""
-    from sklearn.utils.random import sample_without_replacement
-
-    drawn = sample_without_replacement(n_rows, min(size, n_rows), random_state=rng)
-    return np.sort(drawn).astype(np.int64)
+    if n_rows <= 4 * size:
+        return np.sort(rng.permutation(n_rows)[:size])
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < size:  # once, as a rule: some more are drawn than are wanted
+        more = rng.randint(0, n_rows, size=size + size // 4, dtype=np.int64)
+        drawn = np.unique(np.concatenate([drawn, more]))
+    return drawn[np.sort(rng.permutation(len(drawn))[:size])]
 
 
 def block_rows_within(memory: int, n_features: int) -> int:

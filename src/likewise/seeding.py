@@ -124,10 +124,10 @@ def overdrawn(X: Rows, k: int, tied: Tied, rng: np.random.RandomState) -> Rows:
     """
     nearest = _Nearest(X, None)
     points = tied.moved(*nearest.draw_by_weight(rng))
-    nearest.approach([points])
+    found = points
     for _ in range(_ROUNDS):
-        found = np.unique(tied.moved(*nearest.draw(rng.uniform(size=2 * k))), axis=0)
         nearest.approach([found])
+        found = np.unique(tied.moved(*nearest.draw(rng.uniform(size=2 * k))), axis=0)
         points = np.vstack([points, found])
     points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
     weight: np.ndarray = X.sum(partial(_mass_near, points, tied.rows))
