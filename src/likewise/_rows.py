@@ -49,6 +49,19 @@ class Block:
     def __len__(self) -> int:
         return len(self.X)
 
+    def weight_without(self, rows: np.ndarray) -> np.ndarray:
+        """Return the weights, 0 for those of `rows`, numbered among all and ascending, that are here.
+
+        They are used up before the next block's are asked for.
+        """
+        first, last = np.searchsorted(rows, [self.rows.start, self.rows.stop])
+        if first == last:
+            return self.weight
+        weight = _threads.scratch("weight", self.weight.shape, np.float64)
+        weight[...] = self.weight
+        weight[rows[first:last] - self.rows.start] = 0.0
+        return weight
+
 
 Work = Callable[[Block], T]
 Recipe = Callable[[Block], np.ndarray]

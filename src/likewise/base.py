@@ -243,6 +243,14 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"{name}: sample_weight must not be negative, nor zero for every row.")
         return weight
 
+    def _with_weights(self, rows: Rows, sample_weight: Any) -> Rows:
+        """Return the rows with their weights; where all are 1, they take no memory."""
+        if sample_weight is None:
+            return rows
+        if rows.elsewhere and lies_elsewhere(sample_weight):  # checked where they are
+            return rows.weighed(sample_weight)
+        return rows.weighed(self._check_weight(sample_weight, len(rows)))
+
     def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
         """Check that the hints are hints, speak of these rows, and are of a kind that the method honours."""
         name = type(self).__name__

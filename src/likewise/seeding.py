@@ -139,12 +139,7 @@ def overdrawn(X: Rows, k: int, tied: Tied, rng: np.random.RandomState) -> Rows:
 
 def _mass_near(points: np.ndarray, without: np.ndarray, block: Block) -> np.ndarray:
     """Return the weight of the rows of a block that each point is the nearest to, some rows left out."""
-    weight = block.weight
-    first, last = np.searchsorted(without, [block.rows.start, block.rows.stop])
-    if first < last:
-        weight = weight.copy()
-        weight[without[first:last] - block.rows.start] = 0.0
-    return _nearest_point(points, block.X, weight)[1]
+    return _nearest_point(points, block.X, block.weight_without(without))[1]
 
 
 def _nearest_point(points: np.ndarray, X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -223,7 +223,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
                 "epsilon=0 says that none is. Give an epsilon above 0, or noise=None."
             )
         told = self._told(hints)
-        rows = self._weighed(rows, sample_weight)
+        rows = self._with_weights(rows, sample_weight)
         rng = check_random_state(self.random_state)
         width = rows.shape[1] if self.fourier_features is None else self.fourier_features
         rows.threads = n_threads(len(rows) * width * self.n_clusters, self.n_jobs)

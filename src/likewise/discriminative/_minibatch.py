@@ -200,7 +200,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         told = self._told(hints)
-        rows = self._weighed(rows, sample_weight)
+        rows = self._with_weights(rows, sample_weight)
         rng = check_random_state(self.random_state)
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         with threadpool_limits(1):
@@ -247,7 +247,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         hints = self._check_supervision(supervision, len(rows), y)
         self._check_batch(len(rows), hints, first)
         told = self._told(hints)
-        rows = self._weighed(rows, sample_weight)
+        rows = self._with_weights(rows, sample_weight)
         with threadpool_limits(1):
             moments: Moments = rows.sum(Moments.of)
             self._moments = moments if first else self._moments + moments

@@ -170,12 +170,6 @@ class SoftmaxClusterer(HintedClusterer):
 
     # ------------------------------------------------------------------ fitting
 
-    def _weighed(self, rows: Rows, sample_weight: Any) -> Rows:
-        """Return the rows with their weights; where all are 1, they take no memory."""
-        if sample_weight is None:
-            return rows
-        return rows.weighed(self._check_weight(sample_weight, len(rows)))
-
     def _told(self, hints: Supervision) -> Told:
         """Gather what hints say. Refuse what cannot hold.
 
@@ -257,7 +251,7 @@ class SoftmaxClusterer(HintedClusterer):
         It is the entropy of the mean probabilities less the mean entropy: 0 for one cluster or none clear,
         at most log(n_clusters). Hints are left out; :class:`~likewise.evaluation.HintSearchCV` scores those.
         """
-        rows = self._weighed(self._new_rows(X), sample_weight)
+        rows = self._with_weights(self._new_rows(X), sample_weight)
         *mean, entropy = rows.sum(partial(_information, self._model())) / rows.total_weight
         return float(entr(mean).sum() - entropy)
 

@@ -69,16 +69,6 @@ def _powers_of(see: See, W: np.ndarray, block: Block) -> np.ndarray:
     return out
 
 
-def _free_weight(told: np.ndarray, block: Block) -> np.ndarray:
-    """Return the weights of the rows of a block; those that hints name count nothing."""
-    first, last = np.searchsorted(told, [block.rows.start, block.rows.stop]) if len(told) else (0, 0)
-    if first == last:
-        return block.weight
-    weight = block.weight.copy()
-    weight[told[first:last] - block.rows.start] = 0.0
-    return weight
-
-
 @dataclass(frozen=True, eq=False)
 class _Forward:
     """What rows add to the sum of their probabilities and to one more sum.
@@ -96,7 +86,7 @@ class _Forward:
 
 def _forward(see: See, W: np.ndarray, told: np.ndarray, block: Block) -> _Forward:
     """Return the weighted sums of p and of <p, log p> over the free rows of a block."""
-    weight, k, kept = _free_weight(told, block), len(W), block.kept
+    weight, k, kept = block.weight_without(told), len(W), block.kept
     total, plogp = np.zeros(k), 0.0
     size = min(len(block), _PART)
     room = scratch("powers", (2 * k, size), np.float64) if kept is None else kept
@@ -120,7 +110,7 @@ def _backward(
     constant may be added. `clarity` is how much more a free row counts in the second entropy than in the
     first. What the block keeps is left as it is, so that a pass that has to be made again finds it.
     """
-    weight, k, kept = _free_weight(told, block), len(W), block.kept
+    weight, k, kept = block.weight_without(told), len(W), block.kept
     gradient = np.zeros(W.shape)
     size = min(len(block), _PART)
     room, more = scratch("steps", (k, size), np.float64), scratch("powers", (k, size), np.float64)

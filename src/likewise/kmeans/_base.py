@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
 from likewise._named import Named
-from likewise._rows import Block, Rows, as_rows, drawn_rows, lies_elsewhere
+from likewise._rows import Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
@@ -123,7 +123,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self : object
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
-        rows = self._weighed(rows, sample_weight)
+        rows = self._with_weights(rows, sample_weight)
         rng = check_random_state(self.random_state)
         told, few = hints.named()
         closure = self._closure(few, told)
@@ -207,14 +207,6 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             starts = _promising([run(start, most, on or steps) for start in starts], hinted, hints)
         return _choose([run(start, max_iter) for start in starts], hinted, hints)
 
-    def _weighed(self, rows: Rows, sample_weight: Any) -> Rows:
-        """Return the rows with their weights; where all are 1, they take no memory."""
-        if sample_weight is None:
-            return rows
-        if rows.elsewhere and lies_elsewhere(sample_weight):  # checked where they are
-            return rows.weighed(sample_weight)
-        return rows.weighed(self._check_weight(sample_weight, len(rows)))
-
     def _starts(self, X: Rows, named: Named, middle: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
 
@@ -290,7 +282,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the cost of the rows in their nearest clusters, links left out. Higher is better."""
         rows, metric, centers = self._new_rows(X)
-        return -self._weighed(rows, sample_weight).sum(partial(_cost, metric, centers))
+        return -self._with_weights(rows, sample_weight).sum(partial(_cost, metric, centers))
 
 
 def _tries_first(steps: Steps, starts: list[Start], hints: Supervision) -> bool:

@@ -69,7 +69,7 @@ class FromBatches(SoftLinks):
         self : object
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
-        rows = self._weighed(rows, sample_weight)
+        rows = self._with_weights(rows, sample_weight)
         rng = self._rng = check_random_state(self.random_state)
         told, few = hints.named()
         named = Named.of(rows, told, few, self._closure(few, told))
@@ -228,7 +228,7 @@ class FromBatches(SoftLinks):
         self._check_largest(max(rows.map(_largest)), rows.dtype, n * rows.shape[1])
         hints = self._check_supervision(supervision, n, y)
         self._check_n_clusters(k, max(n, k), hints)
-        rows = self._weighed(rows, sample_weight)
+        rows = self._with_weights(rows, sample_weight)
         if state is None:
             if isinstance(self.init, str):
                 every = np.arange(n)

@@ -111,22 +111,12 @@ class Held:
         return self.rows[first:last] - rows.start, self.labels[first:last]
 
 
-def weight_without(weight: np.ndarray, without: np.ndarray) -> np.ndarray:
-    """Return the weights of a block, 0 for the rows in `without`."""
-    if not len(without):
-        return weight
-    left = scratch("weight", weight.shape, np.float64)
-    left[...] = weight
-    left[without] = 0.0
-    return left
-
-
 def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: Held | None = None) -> np.ndarray:
     """Return the weighted sum of the rows' squares (d,) or outer squares (d, d); held rows left out."""
     held = Held.none() if held is None else held
 
     def squares(block: Block) -> np.ndarray:
-        every = weight_without(block.weight, held.within(block.rows)[0])
+        every = block.weight_without(held.rows)
         total = np.zeros(block.X.shape[1] if diagonal else (block.X.shape[1], block.X.shape[1]))
         for rows, weight in _pieces(block.X, every):
             weighted = scratch("weighted", rows.shape, np.float64)
@@ -201,7 +191,7 @@ def assign_rows(
         assert block.kept is not None
         mine = scratch("labels", (len(block),), np.int32)
         at, given = held.within(block.rows)
-        counts, sums, second = nearest(block.X, weight_without(block.weight, at), mine)
+        counts, sums, second = nearest(block.X, block.weight_without(held.rows), mine)
         mine[at] = given
         changed = int(np.count_nonzero(mine != block.kept))
         block.kept[...] = mine
