@@ -148,10 +148,11 @@ def check_finite(X: Rows, name: str) -> float:
     most = 0.0
     for number, (row, column, largest) in enumerate(X.map(_look)):
         if row >= 0:
+            called = "" if X.names is None else f" ({X.names[column]!r})"
             raise ValueError(
-                f"{name}: block {number} of X has {largest} in its row {row}, column {column}, which is "
-                f"row {X.blocks[number].start + row} of all. Input X must not contain NaN or infinity: "
-                "drop such rows, or fill them in."
+                f"{name}: block {number} of X has {largest} in its row {row}, column {column}{called}, which "
+                f"is row {X.blocks[number].start + row} of all; rows and columns are counted from 0. Input X "
+                "must not contain NaN or infinity: drop such rows, or fill them in."
             )
         most = max(most, largest)
     return most

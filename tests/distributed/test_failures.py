@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import socket
 import time
 
 import numpy as np
@@ -133,6 +134,28 @@ def test_a_scheduler_that_does_not_answer(monkeypatch):
         fit(PCKMeans(2), rows, client="tcp://127.0.0.1:9")
     with pytest.raises(ConnectionError, match=r"no Dask scheduler answers at nonsense://here "):
         fit(PCKMeans(2), rows, client="nonsense://here")
+
+
+def test_an_address_where_something_else_listens(monkeypatch):
+    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 1.0)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        address = f"tcp://127.0.0.1:{mute.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at {address}"):
+            fit(PCKMeans(2), da.zeros((4, 2)), client=address)
+
+
+def test_all_workers_lost_during_a_fit(monkeypatch, at_pass):
+    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.3)
+    X, _ = some_rows()
+    with (
+        distributed.LocalCluster(n_workers=1, **IN_PROCESS) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        at_pass([4], lambda: cluster.sync(cluster.workers[0].close))
+        with pytest.raises(ClusterError, match=r"all workers of the Dask scheduler .* none came back"):
+            fit(PCKMeans(2), da.from_array(X, chunks=(60, 4)), client=client)
 
 
 def test_without_a_client_there_is_a_way_on():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise._optional import require
-from likewise.distributed._errors import ClusterError, connected, explained
+from likewise.distributed._errors import connected, explained
 from likewise.distributed._parquet import read_parquet
 from likewise.distributed._rows import DaskRows
 
@@ -73,10 +73,6 @@ def _as_array(data: Any, client: Any) -> Any:
 def _check_memory(array: Any, client: Any) -> None:
     """Refuse chunks that no worker could work on."""
     workers = explained(client, lambda: client.scheduler_info(n_workers=-1))["workers"]
-    if not workers:
-        raise ClusterError(
-            f"the Dask scheduler at {client.scheduler.address} has no workers. Start some with `dask worker`."
-        )
     limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
     largest = max(int(n) for n in array.chunks[0]) * array.shape[1] * array.dtype.itemsize
     if limits and _CHUNKS_IN_MEMORY * largest > min(limits):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -52,8 +53,8 @@ def connected(client: Any) -> Any:
         if before is not None and before.scheduler is not None and before.scheduler.address == client:
             return before
         try:
-            return distributed.Client(client, timeout=_PATIENCE)
-        except (OSError, TimeoutError, ValueError) as error:
+            return _with_workers(_opened(distributed, client))
+        except (OSError, TimeoutError, ValueError, MemoryError) as error:
             broken = _current(distributed)  # Dask leaves it as the current client
             if broken is not None and broken is not before:
                 broken.close()
@@ -62,14 +63,68 @@ def connected(client: Any) -> Any:
                 "address that `dask scheduler` prints, such as tcp://127.0.0.1:8786."
             ) from error
     if client is not None:
-        return client
+        return _with_workers(client)
     try:
-        return distributed.get_client()
+        return _with_workers(distributed.get_client())
     except ValueError as error:
         raise ConnectionError(
             "the rows are Dask data, and there is no Dask client to work on them. Make one first, for this "
             "machine with distributed.Client(), or pass client= to likewise.distributed.fit."
         ) from error
+
+
+def _opened(distributed: Any, address: str) -> Any:
+    """Return a client for an address, in time: what is there need not be a scheduler, and may be mute."""
+    found: list[Any] = []
+
+    def attempt() -> None:
+        try:
+            found.append(distributed.Client(address, timeout=_PATIENCE))
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(1.5 * _PATIENCE)
+    if not found:
+        raise TimeoutError("something is there, but it does not speak as a scheduler does")
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]
+
+
+def _with_workers(client: Any) -> Any:
+    """Return a client whose scheduler has workers."""
+    if not explained(client, lambda: client.scheduler_info(n_workers=-1))["workers"]:
+        raise ClusterError(
+            f"the Dask scheduler at {client.scheduler.address} has no workers. Start some with `dask worker`."
+        )
+    return client
+
+
+def gathered(client: Any, futures: list[Any]) -> list[Any]:
+    """Return what tasks return; where no worker is left to do them, wait for some, but not for ever."""
+    distributed = require("distributed", extra="scale")
+
+    def ask() -> list[Any]:
+        alone = 0
+        while True:
+            try:
+                with client.as_current():
+                    distributed.wait(futures, timeout=_PATIENCE)
+                break
+            except TimeoutError:
+                alone = 0 if client.scheduler_info(n_workers=-1)["workers"] else alone + 1
+                if alone > 3:
+                    raise ClusterError(
+                        f"all workers of the Dask scheduler at {client.scheduler.address} were lost during "
+                        f"the fit, and none came back in {4 * _PATIENCE:.0f} seconds. Start some with `dask "
+                        "worker`, and start the fit anew."
+                    ) from None
+        found: list[Any] = client.gather(futures)
+        return found
+
+    return explained(client, ask)
 
 
 def _current(distributed: Any) -> Any:

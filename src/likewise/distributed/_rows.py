@@ -17,7 +17,7 @@ from likewise import _threads
 from likewise._optional import require
 from likewise._rows import Column, Recipe, Rows, Work, added
 from likewise.distributed import _worker
-from likewise.distributed._errors import explained
+from likewise.distributed._errors import explained, gathered
 from likewise.distributed._worker import Chunk, Look, Passing
 
 T = TypeVar("T")
@@ -276,8 +276,7 @@ class DaskRows(Rows):
         return found
 
     def _gathered(self, futures: list[Any]) -> list[Any]:
-        found: list[Any] = explained(self.client, lambda: self.client.gather(futures))
-        return found
+        return gathered(self.client, futures)
 
     def _run(self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]) -> list[Any]:
         return self._gathered(self._tasks(name, function, asked))
