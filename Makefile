@@ -51,7 +51,7 @@ test-all: $(VENV)/.dev  ## the tests, slow ones included
 
 bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
-	for room in kmeans mixture spectral discriminative metric multilabel studio; do $(BIN)/python benchmarks/$$room.py || exit 1; done
+	for room in kmeans mixture spectral discriminative metric multilabel studio scale; do $(BIN)/python benchmarks/$$room.py || exit 1; done
 
 reproduce: $(VENV)/.dev  ## the figures of the papers
 	for paper in mpck_means gm_pr bag_constraints discriminative bayesian_active node_uncertainty label_hierarchy; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
