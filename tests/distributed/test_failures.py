@@ -163,7 +163,8 @@ def test_without_a_client_there_is_a_way_on():
         PCKMeans(2).fit(da.zeros((10, 2), chunks=(5, 2)))
 
 
-def test_a_scheduler_without_workers_and_workers_without_room():
+def test_a_scheduler_without_workers_and_workers_without_room(monkeypatch):
+    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.3)
     rows = da.zeros((100_000, 4), chunks=(50_000, 4))
     with (
         distributed.LocalCluster(n_workers=0, **IN_PROCESS) as cluster,

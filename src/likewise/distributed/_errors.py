@@ -95,10 +95,14 @@ def _opened(distributed: Any, address: str) -> Any:
 
 def _with_workers(client: Any) -> Any:
     """Return a client whose scheduler has workers."""
-    if not explained(client, lambda: client.scheduler_info(n_workers=-1))["workers"]:
+    if explained(client, client.nthreads):
+        return client
+    try:  # some may be on their way
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError:
         raise ClusterError(
             f"the Dask scheduler at {client.scheduler.address} has no workers. Start some with `dask worker`."
-        )
+        ) from None
     return client
 
 
@@ -114,7 +118,7 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
                     distributed.wait(futures, timeout=_PATIENCE)
                 break
             except TimeoutError:
-                alone = 0 if client.scheduler_info(n_workers=-1)["workers"] else alone + 1
+                alone = 0 if client.nthreads() else alone + 1
                 if alone > 3:
                     raise ClusterError(
                         f"all workers of the Dask scheduler at {client.scheduler.address} were lost during "
