@@ -53,10 +53,3 @@ class Named:
         if not len(self.rows):  # the hints then speak of one row, and say nothing
             labels = np.zeros(1, dtype=np.int32)
         return link_satisfaction(labels, self.hints).of_rows(self.rows)
-
-    def in_components(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of these are in a component of two or more, and in which, numbered from 0."""
-        if not len(self.rows):
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        rows = np.flatnonzero(self.closure.sizes[self.closure.component] >= 2)
-        return rows, np.unique(self.closure.component[rows], return_inverse=True)[1]

@@ -218,9 +218,9 @@ class _Nearest:
         """
         block_of, rest = self._into(self._mass, uniform * self._mass.sum())
         newest, squared = self._newest, self._squared or _from_products
-        start = {self._X.blocks[number].start: number for number in np.unique(block_of).tolist()}
+        numbers = np.unique(block_of).tolist()
         # Empty blocks start where the next one does; no draw falls on them, so the numbers are not mixed up.
-        rest_of = {at: rest[block_of == number] for at, number in start.items()}
+        rest_of = {self._X.blocks[number].start: rest[block_of == number] for number in numbers}
 
         def draw(block: Block) -> tuple[np.ndarray, np.ndarray]:
             assert block.kept is not None
@@ -233,7 +233,6 @@ class _Nearest:
 
         rows = np.empty(len(uniform), dtype=np.int64)
         drawn = np.empty((len(uniform), self._X.shape[1]))
-        numbers = np.unique(block_of).tolist()
         for number, (at, X) in zip(numbers, self._X.map(draw, self._squares, only=numbers), strict=True):
             here = block_of == number
             rows[here], drawn[here] = at, X

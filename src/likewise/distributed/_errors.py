@@ -53,7 +53,7 @@ def connected(client: Any) -> Any:
         if before is not None and before.scheduler is not None and before.scheduler.address == client:
             return before
         try:
-            return _with_workers(_opened(distributed, client))
+            opened = _opened(distributed, client)
         except (OSError, TimeoutError, ValueError, MemoryError) as error:
             broken = _current(distributed)  # Dask leaves it as the current client
             if broken is not None and broken is not before:
@@ -62,6 +62,11 @@ def connected(client: Any) -> Any:
                 f"no Dask scheduler answers at {client} ({str(error) or type(error).__name__}). Give the "
                 "address that `dask scheduler` prints, such as tcp://127.0.0.1:8786."
             ) from error
+        try:
+            return _with_workers(opened)
+        except ClusterError:
+            opened.close()
+            raise
     if client is not None:
         return _with_workers(client)
     try:

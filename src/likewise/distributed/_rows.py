@@ -55,7 +55,6 @@ class DaskRows(Rows):
     def __init__(self, array: Any, client: Any, names: Sequence[str] | None = None) -> None:
         self.client, self.names = client, names
         self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), np.dtype(array.dtype)
-        self.array = array
         lengths = [int(n) for n in array.chunks[0]]
         self.chunks = _cut(lengths)
         self.blocks = [rows for chunk in self.chunks for rows in chunk.blocks]
@@ -106,11 +105,6 @@ class DaskRows(Rows):
             raise ValueError("sample_weight must be finite, must not be negative, nor zero for every row.")
         weighed._weight_sums = sums
         return weighed
-
-    @property
-    def total_weight(self) -> float:
-        """The sum of the weights."""
-        return float(self.weight_by_block().sum())
 
     @property
     def heaviest(self) -> float:

@@ -15,6 +15,7 @@ from likewise.kmeans._links import LinkedRows, Penalty
 from likewise.kmeans._loop import Fit, Learning
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._stats import second_moment
+from likewise.seeding import Tied
 from likewise.supervision import Closure, Supervision
 
 MetricKind = Literal["full", "diagonal"]
@@ -216,16 +217,10 @@ class _LearnedMetric(SoftLinks):
         diagonal = self.metric == "diagonal"
         total = second_moment(X, diagonal=diagonal)
         spread = np.sqrt((total if diagonal else total.diagonal()) / X.total_weight)
-        rows, place = named.in_components()
-        weight = named.weight[rows]
-        within = np.asarray(named.X[rows], dtype=np.float64)
-        means = np.zeros((place.max(initial=-1) + 1, X.shape[1]))
-        count = np.bincount(place, weights=weight, minlength=len(means))
-        np.add.at(means, place, weight[:, None] * within)
-        within -= (means / np.maximum(count, 1e-300)[:, None])[place]
-        freedom = (
-            (weight.sum() - count.sum() / np.maximum(np.bincount(place), 1).mean()) if len(rows) else 0.0
-        )
+        tied = Tied.of(named.X, named.closure, named.weight)
+        weight = named.weight[tied.rows]
+        within = np.asarray(named.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
+        freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
         scatter = second_moment(as_rows(within, weight=weight), diagonal=diagonal) + total / X.total_weight
         scale = np.where(spread > 0, spread, 1.0)
         return inverse_metric(scatter[None], np.array([freedom + 1.0]), scale, self.regularization)
