@@ -1,0 +1,216 @@
+"""Errors that depend on the classes: classes that are merged, and classes that are confused."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.spatial.distance import pdist
+
+from likewise.active import Answer, OddOne, Piles, Question
+from likewise.base import Rule, integer
+from likewise.exceptions import SupervisionError
+from likewise.oracles._labels import LabelOracle
+from likewise.oracles._simulated import (
+    PROBABILITY,
+    ErringOracle,
+    FloatArray,
+    Pairs,
+    check_argument,
+    check_rows,
+)
+from likewise.supervision import Supervision
+
+_GUESS = 0.5  # the chance of an error between two classes that cannot be told apart
+
+
+class CoarseOracle:
+    """Answers by groups of classes: rows of two classes in one group are SAME.
+
+    Simulates an annotator who uses fewer categories than the data has, such as a language model that finds 24
+    categories where 77 are meant. The errors are systematic: the answers never contradict each other, and
+    further questions do not correct them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE.
+    groups : int or mapping of class to group
+        The number of groups, or the group of each class. Classes that are absent from the mapping keep their
+        names: ``{"wren": "finch"}`` merges the wrens into the finches. With a number, the nearest classes
+        are merged (average linkage of the class means), which needs X.
+    X : array-like of shape (n_samples, n_features), optional
+        The rows, if `groups` is a number.
+
+    Attributes
+    ----------
+    groups : dict
+        The group of each class.
+
+    Examples
+    --------
+    >>> from likewise.active import Question
+    >>> from likewise.oracles import CoarseOracle
+    >>> oracle = CoarseOracle(["wren", "finch", "owl"], {"wren": "songbird", "finch": "songbird"})
+    >>> [str(oracle.answer(Question.pair(0, j))) for j in (1, 2)]
+    ['SAME', 'DIFFERENT']
+    >>> CoarseOracle(["wren", "finch", "owl"], 2, X=[[0.0], [1.0], [9.0]]).groups
+    {'finch': 0, 'owl': 1, 'wren': 0}
+    """
+
+    def __init__(self, y: Any, groups: int | Mapping[Any, Hashable], *, X: Any = None) -> None:
+        labels = Supervision.from_labels(y)
+        self.groups: dict[Hashable, Hashable]
+        if isinstance(groups, Mapping):
+            self.groups = _check_groups(groups, labels.classes)
+        else:
+            most = max(1, len(labels.classes))
+            rule = Rule(
+                f"a mapping of class to group or an integer from 1 to {most}, the number of classes",
+                lambda v: integer(1).holds(v) and v <= most,
+            )
+            check_argument("CoarseOracle", "groups", groups, rule)
+            self.groups = _merge_classes(labels, X, groups)
+        codes = {group: code for code, group in enumerate(dict.fromkeys(self.groups.values()))}
+        merged = [codes[group] for group in self.groups.values()]
+        self._truth = LabelOracle([merged[code] if code >= 0 else None for code in labels.label_codes])
+
+    def answer(self, question: Question) -> Answer | OddOne | Piles:
+        """Return the answer of the groups."""
+        return self._truth.answer(question)
+
+
+class ConfusionOracle(ErringOracle):
+    """Answers by the classes of the rows, and confuses certain classes.
+
+    The chance of a wrong answer to a pair of rows is given for each pair of classes. The same question always
+    gets the same answer. Wrong answers to triplets and odd ones out are drawn in proportion to the mean
+    chance of the pairs that they misjudge. On a tray, rows move to the piles of classes that they are
+    confused with.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE.
+    confusion : mapping of (class, class) to float
+        The chance of a wrong answer to a pair of rows of these two classes, in either order. A class with
+        itself gives the chance that two of its rows are taken for different. Absent pairs of classes are
+        answered correctly.
+    seed : int, default=0
+        Seed of the errors.
+
+    Examples
+    --------
+    >>> from likewise.active import Question
+    >>> from likewise.oracles import ConfusionOracle
+    >>> oracle = ConfusionOracle(["wren", "finch", "owl"], {("finch", "wren"): 1.0})
+    >>> [str(oracle.answer(Question.pair(0, j))) for j in (1, 2)]
+    ['SAME', 'DIFFERENT']
+    """
+
+    def __init__(self, y: Any, confusion: Mapping[tuple[Any, Any], float], *, seed: int = 0) -> None:
+        super().__init__(y, seed)
+        self.confusion, self._chances = _check_confusion(confusion, Supervision.from_labels(y).classes)
+
+    def _compute_chance(self, question: Question, pairs: Pairs) -> float:
+        codes = [sorted((int(self._codes[i]), int(self._codes[j]))) for i, j in pairs]
+        return float(np.mean([self._chances.get((a, b), 0.0) for a, b in codes]))
+
+
+def choose_confusions(y: Any, X: Any, rate: float, seed: int) -> dict[tuple[Any, Any], float]:
+    """Return pairs of classes to confuse such that the mean error over random pairs of rows is the rate."""
+    check_argument("make_oracle", "seed", seed, integer(0))
+    labels = Supervision.from_labels(y)
+    pairs = list(combinations(range(len(labels.classes)), 2))
+    if X is None:
+        order = np.random.default_rng(seed).permutation(len(pairs))
+    else:
+        order = np.argsort(pdist(_compute_class_means("make_oracle", labels, X)), kind="stable")
+    counts = np.bincount(labels.label_codes[labels.label_codes >= 0], minlength=len(labels.classes))
+    n_pairs = max(1, int(counts.sum()) * (int(counts.sum()) - 1) // 2)
+    confusion: dict[tuple[Any, Any], float] = {}
+    missing = float(rate)
+    for place in order:
+        if missing < 1e-12:
+            break
+        a, b = pairs[place]
+        share = int(counts[a]) * int(counts[b]) / n_pairs
+        chance = min(_GUESS, missing / share)
+        confusion[labels.classes[a], labels.classes[b]] = chance
+        missing -= share * chance
+    if missing > 1e-9:
+        raise SupervisionError(
+            f"make_oracle: with 'confusion', rate must be at most {rate - missing:.3g} for these classes "
+            f"(every two of them are then confused half the time), got {rate:g}. Choose a lower rate, or "
+            "pass the chances to ConfusionOracle."
+        )
+    return confusion
+
+
+def _merge_classes(labels: Supervision, X: Any, n_groups: int) -> dict[Hashable, Hashable]:
+    if X is None:
+        raise ValueError(
+            f"CoarseOracle: {n_groups} groups are merged by the distances between classes, but X is missing. "
+            "Pass the rows as X, or a mapping of class to group."
+        )
+    means = _compute_class_means("CoarseOracle", labels, X)
+    if len(means) < 2:
+        return dict.fromkeys(labels.classes, 0)
+    groups = cut_tree(linkage(means, "average"), n_clusters=n_groups).ravel()
+    return dict(zip(labels.classes, groups.tolist(), strict=True))
+
+
+def _check_groups(groups: Mapping[Any, Hashable], classes: tuple[Hashable, ...]) -> dict[Hashable, Hashable]:
+    for name, group in groups.items():
+        _check_class("CoarseOracle", name, classes)
+        if not isinstance(group, Hashable):
+            raise SupervisionError(
+                f"CoarseOracle: groups[{name!r}] must be a name or a number, got {group!r}."
+            )
+    return {name: groups.get(name, name) for name in classes}
+
+
+def _check_confusion(
+    confusion: Mapping[tuple[Any, Any], float], classes: tuple[Hashable, ...]
+) -> tuple[dict[tuple[Any, Any], float], dict[tuple[int, int], float]]:
+    """Return the chances by classes, as given, and by the codes of the classes in ascending order."""
+    if not isinstance(confusion, Mapping):
+        raise SupervisionError(
+            "ConfusionOracle: confusion must be a mapping of (class, class) to a chance, such as "
+            f"{{('wren', 'finch'): 0.3}}; got {confusion!r}."
+        )
+    code_of = {name: code for code, name in enumerate(classes)}
+    chances: dict[tuple[int, int], float] = {}
+    for names, chance in confusion.items():
+        if not isinstance(names, tuple) or len(names) != 2:
+            raise SupervisionError(f"ConfusionOracle: the keys must be pairs of classes, got {names!r}.")
+        for name in names:
+            _check_class("ConfusionOracle", name, classes)
+        check_argument("ConfusionOracle", f"confusion[{names!r}]", chance, PROBABILITY)
+        first, second = sorted(code_of[name] for name in names)
+        if chances.setdefault((first, second), float(chance)) != chance:
+            raise SupervisionError(
+                f"ConfusionOracle: classes {names[0]!r} and {names[1]!r} have two chances, "
+                f"{chances[first, second]:g} and {chance:g}. The order of the classes does not matter; "
+                "give one of them."
+            )
+    return dict(confusion), chances
+
+
+def _check_class(owner: str, name: Any, classes: tuple[Hashable, ...]) -> None:
+    if name not in classes:
+        some = ", ".join(map(repr, classes[:5])) + (", …" if len(classes) > 5 else "")
+        raise SupervisionError(f"{owner}: no row is of class {name!r}; the classes in y are {some}.")
+
+
+def _compute_class_means(owner: str, labels: Supervision, X: Any) -> FloatArray:
+    codes = labels.label_codes
+    rows = check_rows(owner, X, len(codes))
+    known = codes >= 0
+    sums = np.zeros((len(labels.classes), rows.shape[1]))
+    np.add.at(sums, codes[known], rows[known])
+    counts = np.bincount(codes[known], minlength=len(labels.classes))
+    return sums / counts[:, None]

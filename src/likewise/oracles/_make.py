@@ -1,0 +1,102 @@
+"""Simulated annotators by the name of the kind of errors."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from likewise.active import Oracle
+from likewise.base import choice
+from likewise.oracles._class_errors import CoarseOracle, ConfusionOracle, choose_confusions
+from likewise.oracles._fatigue import FatigueOracle
+from likewise.oracles._look_alike import LookAlikeOracle
+from likewise.oracles._noisy import NoisyOracle
+from likewise.oracles._simulated import PROBABILITY, check_argument
+from likewise.supervision import Supervision
+
+ErrorKind = Literal["uniform", "look-alike", "coarse", "fatigue", "confusion"]
+
+
+def make_oracle(
+    kind: ErrorKind,
+    y: Any,
+    X: Any = None,
+    *,
+    rate: float = 0.1,
+    n_questions: int = 100,
+    seed: int = 0,
+) -> Oracle:
+    """Make a simulated annotator with errors of a given kind.
+
+    ========== =========================================== =========================================
+    kind       errors                                      meaning of `rate`
+    ========== =========================================== =========================================
+    uniform    :class:`NoisyOracle`: all questions alike   the chance of an error
+    look-alike :class:`LookAlikeOracle`: different rows    the mean over random pairs
+               that are near, same rows that are far
+    coarse     :class:`CoarseOracle`: the nearest classes  the share of classes merged into others,
+               are merged                                  at least one class if above 0
+    fatigue    :class:`FatigueOracle`: the chance grows    the mean over the first `n_questions`
+    confusion  :class:`ConfusionOracle`: certain classes   the mean over random pairs
+               are confused
+    ========== =========================================== =========================================
+
+    Strategies that ask about doubtful pairs meet more look-alikes, merged and confused classes than random
+    pairs hold, so their share of wrong answers can be above `rate`.
+
+    Parameters
+    ----------
+    kind : {"uniform", "look-alike", "coarse", "fatigue", "confusion"}
+        The kind of errors.
+    y : array-like of shape (n_samples,)
+        The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE.
+    X : array-like of shape (n_samples, n_features), optional
+        The rows. "look-alike" and "coarse" need them. "confusion" uses them to confuse the nearest classes
+        first; without X the classes are drawn at random.
+    rate : float, default=0.1
+        How many errors, see the table. "look-alike" allows at most 0.95.
+    n_questions : int, default=100
+        Only for "fatigue": the number of questions over which the chance of an error grows. It rises from
+        0 to ``2 * rate``, or from ``2 * rate - 1`` to 1 if `rate` is above 0.5.
+    seed : int, default=0
+        Seed of the errors.
+
+    Returns
+    -------
+    Oracle
+        An object with the method ``answer(question)``.
+
+    Notes
+    -----
+    "coarse" leaves ``n_classes - round(rate * n_classes)`` groups: 24 groups of 77 classes at a rate of 0.69.
+
+    "confusion" goes through the pairs of classes, nearest class means first. Each gets an error chance of 0.5
+    until the mean over random pairs of rows is `rate`; the last one gets what is left.
+
+    Examples
+    --------
+    >>> from likewise.active import Question
+    >>> from likewise.oracles import make_oracle
+    >>> X, y = [[0.0], [1.0], [9.0]], ["wren", "finch", "owl"]
+    >>> oracle = make_oracle("coarse", y, X, rate=0.3)
+    >>> [str(oracle.answer(Question.pair(0, j))) for j in (1, 2)]
+    ['SAME', 'DIFFERENT']
+    """
+    check_argument("make_oracle", "kind", kind, choice(*get_args(ErrorKind)))
+    check_argument("make_oracle", "rate", rate, PROBABILITY)
+    if kind in ("look-alike", "coarse") and X is None:
+        raise ValueError(
+            f"make_oracle: {kind!r} errors depend on the distances between rows, but X is missing. Pass the "
+            "rows as X, or choose 'uniform', 'fatigue' or 'confusion'."
+        )
+    if kind == "uniform":
+        return NoisyOracle(y, rate=rate, seed=seed)
+    if kind == "look-alike":
+        return LookAlikeOracle(y, X, rate=rate, seed=seed)
+    if kind == "fatigue":
+        start, final = max(0.0, 2 * rate - 1), min(1.0, 2 * rate)
+        return FatigueOracle(y, rate=start, final_rate=final, n_questions=n_questions, seed=seed)
+    if kind == "confusion":
+        return ConfusionOracle(y, choose_confusions(y, X, rate, seed), seed=seed)
+    n_classes = len(Supervision.from_labels(y).classes)
+    n_merged = max(1, round(rate * n_classes)) if rate > 0 else 0
+    return CoarseOracle(y, max(1, n_classes - n_merged), X=X)
