@@ -7,14 +7,18 @@ import subprocess
 import sysconfig
 import warnings
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from likewise.active import Interview, Question, RandomPairs
 from likewise.active._names import STRATEGIES as KNOWN
 from likewise.cli._strategies import MODELS, STRATEGIES, strategy_and_model
 from likewise.cli.main import cli
+from likewise.cli.simulate import ERROR_KINDS
+from likewise.oracles._make import ErrorKind
 
 SPECIES = np.repeat(["wren", "owl", "finch"], 6)
 
@@ -67,10 +71,11 @@ def test_the_table(run, birds):
 
 
 def test_json_has_what_was_asked_and_found(run, birds):
-    document = document_of(run, "--every", 2, "--reach", 0.2, "--seed", 3, "--noise", 0.25)
+    document = document_of(run, "--every", 2, "--reach", 0.2, "--seed", 3, "--errors", 0.25)
     assert document["clusters"] == 3
     assert document["n_rows"] == 18
-    assert (document["seed"], document["noise"], document["reach"]) == (3, 0.25, 0.2)
+    assert (document["seed"], document["reach"]) == (3, 0.2)
+    assert (document["error_rate"], document["error_kind"]) == (0.25, "uniform")
     assert document["errors"] == document["notes"] == document["wrote"] == []
     areas = [row["area"] for row in document["results"]]
     assert areas == sorted(areas, reverse=True)
@@ -108,12 +113,49 @@ def test_the_same_command_gives_the_same_curves(run, birds):
     first = document_of(run)
     assert first == document_of(run)
     assert first["curves"] != document_of(run, "--seed", 7)["curves"]
-    assert first["curves"] != document_of(run, "--noise", 0.5)["curves"]
+    assert first["curves"] != document_of(run, "--errors", 0.5)["curves"]
+
+
+@pytest.mark.parametrize("kind", ERROR_KINDS)
+def test_errors_of_each_kind(run, birds, kind):
+    document = document_of(run, "--errors", 0.3, "--error-kind", kind)
+    assert (document["error_rate"], document["error_kind"]) == (0.3, kind)
+    assert document["errors"] == []
+    assert document["curves"] != document_of(run)["curves"]
+    assert (document == document_of(run, "--errors", 0.3)) == (kind == "uniform")
+    shown = run(*BASE, *FAST, "--errors", 0.3, "--error-kind", kind)
+    assert shown.stdout.splitlines()[0].endswith(f"up to 6 answers, {kind} errors at a rate of 0.3")
+
+
+def test_coarse_errors_keep_the_score_below_perfect(run, birds):
+    words = (*BASE, *FAST, "--budget", 500, "--every", 500, "--json", "-q")
+    document = json.loads(run(*words, "--errors", 0.3, "--error-kind", "coarse").stdout)
+    merged = adjusted_rand_score(SPECIES, np.where(SPECIES == "finch", "owl", SPECIES))
+    assert document["results"][0]["final"] == pytest.approx(merged)
+
+
+def test_fatigue_spreads_over_the_budget(monkeypatch, run, birds):
+    from likewise import oracles
+
+    asked = []
+    monkeypatch.setattr(
+        oracles,
+        "make_oracle",
+        lambda *args, real=oracles.make_oracle, **more: asked.append(more) or real(*args, **more),
+    )
+    document_of(run, "--errors", 0.2, "--error-kind", "fatigue")
+    assert {(more["rate"], more["n_questions"]) for more in asked} == {(0.2, 6)}
+
+
+def test_no_errors_have_no_kind(run, birds):
+    document = document_of(run)
+    assert (document["error_rate"], document["error_kind"]) == (0, None)
 
 
 @pytest.mark.slow  # other processes import everything anew
 def test_jobs_change_nothing(run, birds):
-    assert document_of(run, "--noise", 0.2) == document_of(run, "--noise", 0.2, "--jobs", 2)
+    words = ("--errors", 0.2, "--error-kind", "look-alike")
+    assert document_of(run, *words) == document_of(run, *words, "--jobs", 2)
 
 
 @pytest.mark.slow  # a process of its own
@@ -178,6 +220,10 @@ def test_runs_that_fail_are_a_note(run, birds, monkeypatch):
 # ---------------------------------------------------------------------- names
 
 
+def test_every_kind_of_errors_of_the_library_has_a_name_here():
+    assert tuple(ERROR_KINDS) == get_args(ErrorKind)
+
+
 def test_every_strategy_of_the_library_has_a_name_here():
     assert set(STRATEGIES) == {"default", *KNOWN}
 
@@ -209,7 +255,14 @@ def test_every_model_takes_answers(name, birds):
         (("--label", "name"), 2, "is named for"),
         (("--drop", "species"), 2, "the column 'species' is named for --label as well"),
         (("--budget", 0), 2, "0 is not in the range"),
-        (("--noise", 1.5), 2, "1.5 is not in the range"),
+        (("--errors", 1.5), 2, "1.5 is not in the range"),
+        (
+            ("--errors", 0.1, "--error-kind", "lookalike"),
+            2,
+            "'lookalike' is not one of 'uniform', 'look-alike'",
+        ),
+        (("--error-kind", "coarse"), 2, "'coarse' needs a rate of errors; add --errors"),
+        (("--errors", 0.9, "--error-kind", "confusion"), 1, "rate must be at most 0.353 for these classes"),
         (("-k", 19), 1, "19 clusters were asked of 18 row(s)"),
         (("--plot", "curves.doc"), 2, "does not say its format"),
         (("--out", "data.csv"), 2, "is also a file that is read"),

@@ -72,8 +72,9 @@ def compare(
     every : int, default=1
         Score the clusters after each so many answers, and at the start and the end.
     oracle : callable, optional
-        Called with the seed of a run; makes the oracle that answers in it, such as
-        ``lambda seed: NoisyOracle(y, rate=0.1, seed=seed)``. By default ``LabelOracle(truth)``.
+        Called with the seed of a run; makes the oracle that answers in it. With errors, for example:
+        ``lambda seed: make_oracle("look-alike", y, X, rate=0.1, seed=seed)``, see
+        :func:`likewise.oracles.make_oracle`. By default ``LabelOracle(truth)``, which makes no errors.
     seed : int, default=0
         The seed of the first run.
     score : callable, default=adjusted_rand_score
@@ -123,7 +124,7 @@ def compare(
     if not callable(make):
         raise TypeError(
             "compare: oracle must be a function that makes an oracle from the seed of a run, such as "
-            f"lambda seed: NoisyOracle(y, seed=seed); got {oracle!r}."
+            f"lambda seed: make_oracle('uniform', y, rate=0.1, seed=seed); got {oracle!r}."
         )
     check_oracle(make(seed))
     for entry in entries:  # what is wrong with a strategy or a model is told before the work begins

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from likewise.cli._tables import Columns, Table
 
 _USUAL = "default,random"
+ERROR_KINDS = {
+    "uniform": "on any question alike",
+    "look-alike": "on similar rows of two classes and dissimilar rows of one",
+    "coarse": "the nearest classes are merged, RATE being the share of classes merged",
+    "fatigue": "more often with every question, from 0 up to twice RATE at the last",
+    "confusion": "on the nearest pairs of classes",
+}
 
 
 @click.command("simulate", cls=Command)
@@ -68,11 +76,19 @@ _USUAL = "default,random"
     help="Score after each so many answers; more is faster.",
 )
 @click.option(
-    "--noise",
+    "--errors",
     type=click.FloatRange(0, 1),
     default=0.0,
     metavar="RATE",
-    help="How often an answer is wrong.  [default: 0]",
+    help="The share of wrong answers.  [default: 0]",
+)
+@click.option(
+    "--error-kind",
+    type=click.Choice(list(ERROR_KINDS)),
+    metavar="KIND",
+    help="Where errors are made: "
+    + "; ".join(f"{kind} ({meaning})" for kind, meaning in ERROR_KINDS.items())
+    + ".  [default: uniform]",
 )
 @click.option(
     "--reach",
@@ -104,7 +120,8 @@ def command(
     budget: int,
     repeats: int,
     every: int,
-    noise: float,
+    errors: float,
+    error_kind: str | None,
     reach: float | None,
     id_column: str | None,
     features: tuple[str, ...] | None,
@@ -130,8 +147,15 @@ def command(
     Examples:
       likewise simulate data.csv --label species
       likewise simulate data.csv --label species --strategies npu,min-max,random --budget 60 --plot curves.png
-      likewise simulate data.csv --label species --noise 0.1 --reach 0.9 --jobs 2 --json
+      likewise simulate data.csv --label species --errors 0.1 --reach 0.9 --jobs 2 --json
+      likewise simulate data.csv --label species --errors 0.1 --error-kind look-alike
     """
+    if error_kind is not None and not errors:
+        raise click.BadParameter(
+            f"the kind {error_kind!r} needs a rate of errors; add --errors, such as --errors 0.1.",
+            param_hint="'--error-kind'",
+        )
+    kind = (error_kind or "uniform") if errors else None
     _check_files(data, out, plot)
 
     from likewise.active import compare
@@ -157,7 +181,7 @@ def command(
                 budget=budget,
                 repeats=repeats,
                 every=every,
-                oracle=_NoisyOracles(classes, noise) if noise else None,
+                oracle=None if kind is None else _OracleMaker(kind, classes, X, errors, max(2, budget)),
                 seed=seed,
                 n_jobs=jobs,
                 progress=_teller(step),
@@ -174,16 +198,17 @@ def command(
     wrote = [path for path in (out, plot) if path is not None]
     if as_json:
         said = {"data": data, "label": label, "n_rows": len(classes), "clusters": k, "model": model}
-        said |= {"budget": budget, "repeats": repeats, "every": every, "noise": noise, "reach": reach}
+        said |= {"budget": budget, "repeats": repeats, "every": every, "reach": reach}
+        said |= {"error_rate": errors, "error_kind": kind}
         said |= {"seed": seed, "standardize": standardize, "score": found.score_name}
         shown = {name: {key: _listed(part) for key, part in vars(c).items()} for name, c in curves.items()}
-        errors = [vars(failure) for failure in found.errors]
+        failures = [vars(failure) for failure in found.errors]
         print_json(
-            {**said, "results": rows, "curves": shown, "errors": errors, "wrote": wrote, "notes": notes}
+            {**said, "results": rows, "curves": shown, "errors": failures, "wrote": wrote, "notes": notes}
         )
         return
     stdout = console(stderr=False)
-    wrong = f", {noise:.0%} of the answers wrong" if noise else ""
+    wrong = f", {kind} errors at a rate of {errors:g}" if errors else ""
     stdout.print(f"{len(classes)} rows, {k} clusters, {_runs(repeats)} of up to {budget} answers{wrong}\n")
     stdout.print(found.table(reach))
     stdout.print(f"\nscore: {found.score_name}; area: its mean over the answers; ±: one standard error")
@@ -243,16 +268,23 @@ def _classes(table: Table, label: str, data: str) -> list[str]:
     return classes
 
 
-class _NoisyOracles:
-    """Makes the oracle of a run; a class, since other processes are given it."""
+@dataclass(frozen=True, eq=False)
+class _OracleMaker:
+    """Makes the oracle of a run from its seed. Other processes receive it, so it is a class."""
 
-    def __init__(self, classes: list[str], rate: float) -> None:
-        self.classes, self.rate = classes, rate
+    kind: str
+    classes: list[str]
+    X: Any
+    rate: float
+    n_questions: int
 
     def __call__(self, seed: int) -> Any:
-        from likewise.oracles import NoisyOracle
+        from likewise.oracles import make_oracle
 
-        return NoisyOracle(self.classes, rate=self.rate, seed=seed)
+        kind: Any = self.kind
+        return make_oracle(
+            kind, self.classes, self.X, rate=self.rate, n_questions=self.n_questions, seed=seed
+        )
 
 
 def _quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
