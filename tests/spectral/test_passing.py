@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PropagationClustering, Supervision
-from likewise.spectral._classes import _merged, _normalized
+from likewise.spectral._classes import _merged, normalize_shares
 from likewise.supervision import sample_links
 
 
@@ -164,7 +164,7 @@ def test_classes_join_where_it_costs_least():
 
 
 def test_a_row_without_any_share_has_even_ones():
-    found = _normalized(np.array([[1.0, 3.0, -1.0], [0.0, -2.0, 0.0]]))
+    found = normalize_shares(np.array([[1.0, 3.0, -1.0], [0.0, -2.0, 0.0]]))
     np.testing.assert_allclose(found, [[0.25, 0.75, 0.0], [1 / 3] * 3])
 
 

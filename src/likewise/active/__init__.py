@@ -2,6 +2,7 @@
 
 from likewise.active._compare import compare
 from likewise.active._comparison import Comparison, Curve, Estimate, Reached, RunFailure
+from likewise.active._evidence import Suspect
 from likewise.active._history import Contradiction, Event
 from likewise.active._interview import Interview
 from likewise.active._pool import Pool
@@ -57,6 +58,7 @@ __all__ = [
     "RunFailure",
     "State",
     "Strategy",
+    "Suspect",
     "Trace",
     "UncertainRegions",
     "WithThird",

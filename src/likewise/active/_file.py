@@ -54,6 +54,7 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
         "n_clusters": interview.n_clusters,
         "discover": interview.discover,
         "budget": interview.budget,
+        "errors": interview.errors,
         "strategy": _strategy_entry(interview.strategy),
         "model": None if interview.model_is_default else repr(interview.model),
     }
@@ -208,6 +209,7 @@ class Saved:
             plain = {name: said[name] for name in ("n_clusters", "seed", "budget", "discover")}
             if getattr(model, "n_clusters", None) is not None and not said["discover"]:
                 plain["n_clusters"] = None  # another model may have another number of clusters
+            plain["errors"] = said.get("errors", "learn")  # a file of before had none
             interview = make(
                 rows, model=model, strategy=chosen, supervision=hints, ids=ids, pool=pool, **plain
             )

@@ -20,6 +20,15 @@ from likewise.active._checks import (
     checked_strategy,
     whole,
 )
+from likewise.active._evidence import (
+    Suspect,
+    check_errors,
+    collect_votes,
+    find_doubtful_rows,
+    find_suspects,
+    metric_due,
+    weigh_annotators,
+)
 from likewise.active._history import (
     Contradiction,
     Event,
@@ -33,7 +42,7 @@ from likewise.active._names import model_for, strategy_named
 from likewise.active._pool import Pool
 from likewise.active._pooled import Pooled
 from likewise.active._questions import Key, Question, Reply, Said, keys_of
-from likewise.active._state import Knowledge, State, Strategy
+from likewise.active._state import Knowledge, State, Strategy, find_neither
 from likewise.active._stopping import Outlook, outlook
 from likewise.active.strategies import default_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
@@ -44,16 +53,22 @@ class Interview:
     """Asks about rows, takes the answers, and clusters the rows by them.
 
     The answers are the only state: hints, model, labels and the next question are derived from them, the rows
-    and the seed. So asking again gives the same question until something is told, and an interview that is
-    saved and loaded goes on where it was. A question whose answer follows from the others is never put; with
-    K clusters known it follows too that what is apart from K - 1 groups that are all apart is in the last.
+    and the seed. So asking again gives the same question until an answer comes in, and an interview that is
+    saved and loaded goes on where it was.
+
+    An answer is evidence, not a fact. By default its chance of being wrong is estimated from how well the
+    rows and the other answers predict it; an answer that many others speak against counts little, and may be
+    checked with another question. With ``errors=0`` answers are certain. A question whose answer follows from
+    believed answers is not asked; with K clusters known it follows too that what is apart from K - 1 groups
+    that are all apart is in the last.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
         The rows.
     model : estimator, optional
-        A clusterer that honours links, unfitted. By default ``PropagationClustering(n_clusters)``.
+        A clusterer that honours links, unfitted. By default :class:`~likewise.spectral.PropagationClustering`
+        with ``learn_metric=True``.
     strategy : Strategy or str, optional
         What chooses the questions, or its name, such as "npu", which brings the model that it needs if none
         is given. By default ``UncertainRegions()`` with the default model, ``NodeUncertainty("local")`` with
@@ -72,6 +87,10 @@ class Interview:
     discover : bool, default=False
         The number of clusters is not known; a cluster is opened whenever the answers demand one more than
         `n_clusters` (2 if that is not given).
+    errors : "learn" or float, default="learn"
+        How often answers are wrong: learned from the answers, a rate below 0.5, or 0 if they are certain. It
+        takes effect with a model that weighs links, one with a parameter ``error_rate``, such as the default.
+        Other models take every answer as it is.
     pool : Pool, "auto" or None, default="auto"
         Of very many rows an interview looks at a pool that is chosen from them: strategy and model see these
         rows alone. By default with more than 100,000 rows, wherever they are; None looks at all rows.
@@ -89,8 +108,12 @@ class Interview:
     history : tuple of Event
         All that happened.
     contradictions : tuple of Contradiction
-        Answers that cannot all be true. Until one of them is undone the must-links win, and of a tray with
-        more piles than `n_clusters` some are not kept apart.
+        Answers that cannot all be true. A model that weighs links settles them by votes; for others the
+        must-links win, and of a tray with more piles than `n_clusters` some are not kept apart.
+    suspects : tuple of Suspect
+        Answers that look wrong, most suspicious first, each with its reasons.
+    error_rate : ErrorRate or None
+        The estimated share of wrong answers, with an interval; None where answers are certain.
     n_asked, left : int
         How many answers count, those of UNSURE among them, and how many the budget has left (None without).
     finished : bool
@@ -132,6 +155,7 @@ class Interview:
         seed: int = 0,
         budget: int | None = None,
         discover: bool = False,
+        errors: float | Literal["learn"] = "learn",
         pool: Pool | Literal["auto"] | None = "auto",
     ) -> None:
         self.X, self.pool = checked_data(X, pool)
@@ -141,6 +165,7 @@ class Interview:
         if not isinstance(discover, bool | np.bool_):
             raise ValueError(f"Interview: discover must be True or False, got {discover!r}.")
         self.discover = bool(discover)
+        self.errors = check_errors(errors)
         self.given = checked_hints(supervision, self.n_samples)
         self.n_clusters = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
         if isinstance(strategy, str):
@@ -154,6 +179,9 @@ class Interview:
         if model is None and self.n_clusters is not None:
             model = default_model(self.n_clusters)
         self.model = None if model is None else check_model(model, self.strategy, self.given)
+        self._weighs_errors = self.errors != 0 and "error_rate" in getattr(self.model, "get_params", dict)()
+        if self.model is not None and self._weighs_errors:
+            self.model.set_params(error_rate=self.errors)
         if self.model is None and self.strategy.needs:
             raise ValueError(
                 f"Interview: the strategy {self.strategy.name!r} needs a model. Pass n_clusters, or model, "
@@ -163,14 +191,18 @@ class Interview:
         self._cache: dict[Any, Any] = {}
         self._standing: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # for so many events
         self._known: tuple[int, Knowledge] | None = None
+        self._found_suspects: tuple[int, tuple[Suspect, ...]] | None = None
         self._fits = Fits(self.model, self.X, self.n_clusters, self.discover, self.seed)
-        self._seen: tuple[tuple[Reply, ...], Knowledge] | None = None  # by so many answers
+        self._metric_model: tuple[tuple[Reply, ...], Any] | None = None  # by the answers it learned from
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
         self._pooled = None if self.pool is None else Pooled(self, self.X, self.pool)
 
     def _about(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
         """Return an interview like this one about few rows."""
-        alike = {name: getattr(self, name) for name in ("model", "n_clusters", "seed", "budget", "discover")}
+        alike = {
+            name: getattr(self, name)
+            for name in ("model", "n_clusters", "seed", "budget", "discover", "errors")
+        }
         return Interview(X, strategy=self.strategy, supervision=hints, pool=None, **alike)
 
     def __repr__(self) -> str:
@@ -262,6 +294,15 @@ class Interview:
             raise SupervisionError(f"event {at} is no answer or skip that still counts.")
         self._history.append(Event("undo", self._history[at].question, undoes=at))
 
+    def confirm(self, question: Question) -> Reply:
+        """Give the last answer to a question once more: it then counts twice."""
+        for reply in reversed(self.replies):
+            if reply.question.key == question.key:
+                return self.tell(reply.question, reply.answer, annotator=reply.annotator)
+        raise SupervisionError(
+            f"there is no answer about rows {', '.join(map(str, question.rows))} to confirm. Use tell."
+        )
+
     def text(self, question: Question) -> str:
         """Return a question in words that speak of ids, if the rows have some, and of row numbers if not.
 
@@ -324,6 +365,24 @@ class Interview:
         said = self._knowledge().said
         crowds = crowds_of(said, self.replies, self._n_known_clusters)
         return contradictions_of(said, self.replies) + crowds
+
+    @property
+    def suspects(self) -> tuple[Suspect, ...]:
+        """Answers that look wrong, most suspicious first; empty where answers are certain."""
+        if self._pooled is not None:
+            return self._pooled.suspects()
+        if not self._weighs_errors or not self.replies:
+            return ()
+        if self._found_suspects is None or self._found_suspects[0] != len(self._history):
+            self._found_suspects = (len(self._history), find_suspects(self))
+        return self._found_suspects[1]
+
+    @property
+    def error_rate(self) -> Any:
+        """The estimated share of wrong answers, None where answers are certain or there are none."""
+        if not self._weighs_errors or not self.replies:
+            return None
+        return self.model_.error_rate_
 
     @property
     def labels_(self) -> npt.NDArray[Any]:
@@ -395,12 +454,19 @@ class Interview:
     # ------------------------------------------------------------------ deriving
 
     def _knowledge(self) -> Knowledge:
+        """Return what follows from all answers if they are certain."""
         if self._known is None or self._known[0] != len(self._history):
-            self._known = (len(self._history), self._known_by(self.replies))
+            hints = self.given | supervision_of(self.replies, self.n_samples)
+            self._known = (len(self._history), Knowledge.of(hints, self._n_known_clusters))
         return self._known[1]
 
-    def _known_by(self, replies: Sequence[Reply]) -> Knowledge:
-        """Return what is known by some of the answers."""
+    def _known_by(self, replies: Sequence[Reply], weights: Sequence[float] | None = None) -> Knowledge:
+        """Return what a model is fitted to, by some of the answers."""
+        if self._weighs_errors:
+            neither = find_neither(self.given | supervision_of(replies, self.n_samples))
+            return Knowledge.from_votes(collect_votes(self.given, replies, self.n_samples, weights), neither)
+        if len(replies) == self.n_asked and replies == self.replies:
+            return self._knowledge()
         hints = self.given | supervision_of(replies, self.n_samples)
         return Knowledge.of(hints, self._n_known_clusters)
 
@@ -409,22 +475,48 @@ class Interview:
         return None if self.discover else self.n_clusters
 
     def _fitted(self) -> tuple[Any, npt.NDArray[Any]]:
-        return self._fits.of(self._knowledge())
+        return self._fit_to(self.replies)
 
-    def _looked_at(self) -> Knowledge:
-        """Return what the model of the strategy knows: all, or the answers that are enough for it."""
-        replies = self.replies
+    def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any]]:
+        """Return the model fitted to some first answers, and the cluster of each row."""
+        if not self._weighs_errors:
+            return self._fits.of(self._known_by(replies))
+        due = metric_due(len(replies))
+        source = None if due == len(replies) else self._fit_metric(replies[:due])
+        found = self._fits.of(self._known_by(replies), source)
+        if len({reply.annotator for reply in replies}) > 1:
+            weights = weigh_annotators(replies, found[0].passed_.evidence)
+            if weights is not None:
+                found = self._fits.of(self._known_by(replies, weights), source)
+        return found
+
+    def _fit_metric(self, replies: tuple[Reply, ...]) -> Any:
+        """Return a model that learned its metric from some first answers; kept until others are due."""
+        if self._metric_model is None or self._metric_model[0] != replies:
+            self._metric_model = (replies, self._fits.of(self._known_by(replies))[0])
+        return self._metric_model[1]
+
+    def _n_looked_at(self) -> int:
+        """Return how many answers the model of the strategy knows: all, or as many as are enough for it."""
         enough = getattr(self.strategy, "enough", None)
-        n = len(replies) if enough is None else enough(len(replies))
-        if n == len(replies):
-            self._seen = (replies, self._knowledge())
-        elif self._seen is None or len(self._seen[0]) != n or self._seen[0] != replies[:n]:
-            self._seen = (replies[:n], self._known_by(replies[:n]))
-        return self._seen[1]
+        return self.n_asked if enough is None else enough(self.n_asked)
+
+    def _known_to_strategy(self, model: Any, n: int) -> Knowledge:
+        """Return what follows from the answers that a model of the first n believes, and from the others."""
+        believed = getattr(model, "believed_", None)
+        if not self._weighs_errors or believed is None:
+            return self._knowledge()
+        newer = supervision_of(self.replies[n:], self.n_samples)
+        hints = self.given.only(*(self.given.kinds - {"links"})) | believed | newer
+        earlier = supervision_of(self.replies[:n], self.n_samples)
+        if earlier.kinds & {"triplets"}:
+            hints = hints | Supervision.from_triplets(self.n_samples, find_neither(earlier), "NEITHER")
+        return Knowledge.of(hints.without_conflicts(), self._n_known_clusters)
 
     def _state(self, pending: frozenset[Any]) -> State:
-        known = self._knowledge()
-        model, labels = self._fits.of(self._looked_at()) if self.strategy.needs else (None, None)
+        n = self._n_looked_at()
+        model, labels = self._fit_to(self.replies[:n]) if self.strategy.needs else (None, None)
+        known = self._known_to_strategy(model, n)
         return State(
             X=self.X,
             supervision=known.supervision,
@@ -436,6 +528,7 @@ class Interview:
             seed=self.seed,
             cache=self._cache,
             n_answers=self.n_asked,
+            doubtful=find_doubtful_rows(model) if self._weighs_errors else frozenset(),
         )
 
     def _events(self) -> list[Event]:
@@ -446,7 +539,9 @@ class Interview:
         """Let this be all that happened. Fits and caches stay, since they go by what is known."""
         if history != self._history:
             self._history = history
-            self._standing = self._known = self._last = None  # they go by the length of the history
+            self._standing = self._known = self._last = self._found_suspects = (
+                None  # they go by the length of the history
+            )
 
     def _told_keys(self) -> frozenset[Key]:
         return self._counting()[1]

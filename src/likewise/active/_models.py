@@ -12,10 +12,10 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from likewise.active._groups import clique
 from likewise.active._state import Knowledge, Strategy
 from likewise.exceptions import LikewiseError, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
+from likewise.supervision._cliques import clique
 from likewise.supervision._edges import Edges
 
 # A strategy and an interview are given a model and import none; the default alone is known, by its name.
@@ -25,8 +25,8 @@ _KEPT_FITS = 32  # enough to look back ten answers and to leave out five folds o
 
 def default_model(n_clusters: int) -> Any:
     """Return the model that an interview uses if it was given none."""
-    room, name = DEFAULT_MODEL
-    return getattr(importlib.import_module(room), name)(n_clusters=n_clusters)
+    module, name = DEFAULT_MODEL
+    return getattr(importlib.import_module(module), name)(n_clusters=n_clusters, learn_metric=True)
 
 
 def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
@@ -95,19 +95,23 @@ def fitted(
     before: Any = None,
     settled: bool = False,
     like: Any = None,
+    metric_source: Any = None,
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
     Contradictions are left out, the must-links winning. A model that does not honour triplets is given the
     links that they imply. A model that can `take_over` what it found before it looked at hints is shown the
     one fitted `before`, if any; one that can `begin_like` a model of other rows is shown that. `settled` says
-    that there are no contradictions, which spares looking for them.
+    that there are no contradictions, or that the model weighs them. A model that can `reuse_metric` is shown
+    the `metric_source`, if any.
     """
     copy = clone(model)
     if like is not None and hasattr(copy, "begin_like"):
         copy.begin_like(like)
     if before is not None and hasattr(copy, "take_over"):
         copy.take_over(before)
+    if metric_source is not None and hasattr(copy, "reuse_metric"):
+        copy.reuse_metric(metric_source)
     honours = getattr(_clusterer(copy), "_honours", hints.kinds)
     if "triplets" in hints.kinds and "triplets" not in honours:
         others = hints.only(*(hints.kinds - {"triplets"}))
@@ -139,13 +143,16 @@ class Fits:
     _labels: dict[Supervision, npt.NDArray[Any]] = field(default_factory=dict)
     _ready: dict[int | None, Any] = field(default_factory=dict)  # by the number of clusters
 
-    def of(self, known: Knowledge) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the model fitted to what is known, and the cluster of each row."""
+    def of(self, known: Knowledge, metric_source: Any = None) -> tuple[Any, npt.NDArray[Any]]:
+        """Return the model fitted to what is known, and the cluster of each row.
+
+        The metric is that of `metric_source`, a model fitted to fewer answers, if there is one.
+        """
         hints = known.hints
         for before, model, labels in self._last:
             if before is hints or before == hints:
                 return model, labels
-        model, labels = self._fitted(known)
+        model, labels = self._fitted(known, metric_source)
         self._last = [(hints, model, labels), *self._last[:1]]
         self._keep(hints, labels)
         return model, labels
@@ -162,7 +169,7 @@ class Fits:
         if len(self._labels) > _KEPT_FITS:
             del self._labels[next(iter(self._labels))]  # the oldest
 
-    def _fitted(self, known: Knowledge) -> tuple[Any, npt.NDArray[Any]]:
+    def _fitted(self, known: Knowledge, metric_source: Any = None) -> tuple[Any, npt.NDArray[Any]]:
         if self.model is None:
             raise ValueError("Interview: there is no model to label the rows. Pass n_clusters, or model.")
         k = self.n_clusters
@@ -171,8 +178,8 @@ class Fits:
         if k not in self._ready:
             self._ready = {k: ready(self.model, k, self.seed, self.discover)}
         before = self._last[0][1] if self._last else None
-        settled = not len(known.closure.conflicts)
-        return fitted(self._ready[k], self.X, known.hints, before, settled, self.like)
+        settled = known.are_votes or not len(known.closure.conflicts)
+        return fitted(self._ready[k], self.X, known.hints, before, settled, self.like, metric_source)
 
 
 def demanded(closure: Closure) -> int:

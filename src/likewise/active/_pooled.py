@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from likewise._rows import Block, Rows
 from likewise._threads import n_threads
+from likewise.active._evidence import Suspect
 from likewise.active._history import Contradiction, Event
 from likewise.active._pool import LARGE, Pool, inside
 from likewise.active._questions import Key, Question, Reply
@@ -154,6 +155,20 @@ class Pooled:
                 tuple(own[id(reply)] for reply in found.replies),
             )
             for found in inner.contradictions
+        )
+
+    def suspects(self) -> tuple[Suspect, ...]:
+        """Return the answers that look wrong, in the numbers of all rows."""
+        inner, rows = self.interview(), self.rows()
+        own = {id(reply): given for reply, given in zip(inner.replies, self.owner.replies, strict=True)}
+        return tuple(
+            replace(
+                found,
+                reply=own[id(found.reply)],
+                against=tuple(own[id(reply)] for reply in found.against),
+                rows=tuple(rows[list(found.rows)].tolist()),
+            )
+            for found in inner.suspects
         )
 
     def progress(self, last: int) -> Outlook:

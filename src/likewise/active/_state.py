@@ -12,9 +12,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
-from likewise.active._groups import implied_links
 from likewise.active._questions import Question
 from likewise.supervision import Closure, Supervision
+from likewise.supervision._cliques import implied_links
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
 IntArray = npt.NDArray[np.int64]
@@ -53,6 +53,8 @@ class State:
         must name all that the value was derived from beyond X. An empty one changes nothing but the time.
     n_answers : int
         How many answers there are so far.
+    doubtful : frozenset of int
+        Rows whose answers are probably wrong: what follows about them is not settled, and may be asked.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class State:
     seed: int = 0
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     n_answers: int = 0
+    doubtful: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> State:
@@ -153,9 +156,11 @@ class State:
         return np.random.default_rng([self.seed, self.n_answers])
 
     def can_ask(self, question: Question) -> bool:
-        """Tell whether a question may be put: nobody was asked it, and its answer does not follow."""
+        """Tell whether a question may be asked: it was not asked before, and its answer is not settled."""
         if question.key in self.asked:
             return False
+        if len(question.rows) == 2 and not self.doubtful.isdisjoint(question.rows):
+            return True
         if len(question.rows) == 2:
             return self.knows(*question.rows) == "unknown"
         # Of a triplet too: two known relations of three leave two answers open, but for two must-links.
@@ -185,12 +190,27 @@ class Knowledge:
         What follows from what was said alone; the must-links win over contradictions.
     closure : Closure
         What follows from all of it.
+    are_votes : bool
+        Whether the hints are answers that may contradict one another, for a model that weighs them.
     """
 
     supervision: Supervision
     hints: Supervision
     said: Closure
     closure: Closure
+    are_votes: bool = False
+
+    @classmethod
+    def from_votes(cls, votes: Supervision, neither: IntArray) -> Knowledge:
+        """Take links as they are: what follows from them is for the model to decide.
+
+        `neither` are triplets answered NEITHER: links that follow from them are votes too.
+        """
+        closure = votes.closure(on_conflict="drop")
+        while implied := _of_neither(closure, neither):
+            votes = votes | implied
+            closure = votes.closure(on_conflict="drop")
+        return cls(votes, votes, closure, closure, are_votes=True)
 
     @classmethod
     def of(cls, supervision: Supervision, n_clusters: int | None) -> Knowledge:
@@ -199,13 +219,19 @@ class Knowledge:
         links = supervision if plain else supervision.only(*_LINKED_KINDS).to_links()
         said = links.closure(on_conflict="drop")
         hints, closure = supervision, said
-        neither = supervision.triplets[supervision.answers == _NEITHER]
+        neither = find_neither(supervision)
         implied = implied_links(closure, n_clusters) | _of_neither(closure, neither)
         while implied:
             hints, links = hints | implied, links | implied
             closure = links.closure(on_conflict="drop")
             implied = _of_neither(closure, neither)  # what follows may settle the next
         return cls(supervision, hints, said, closure)
+
+
+def find_neither(supervision: Supervision) -> IntArray:
+    """Return the triplets that were answered NEITHER."""
+    found: IntArray = supervision.triplets[supervision.answers == _NEITHER]
+    return found
 
 
 def _of_neither(closure: Closure, triplets: IntArray) -> Supervision:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from likewise.spectral._smoothing import Smoother
 from likewise.supervision import Closure
 from likewise.supervision._edges import Edges
+
+if TYPE_CHECKING:
+    from likewise.spectral._uncertain import Evidence
 
 # How much the first clusters are trusted, in rows whose class is known.
 _TRUST = 1.0
@@ -52,6 +56,37 @@ class Ready:
 
 
 @dataclass(frozen=True, eq=False)
+class Anchors:
+    """The rows whose class is fixed when classes are passed along the graph.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_anchors,)
+        Linked rows that have a class, and the medoids of the first clusters; ascending.
+    classes : ndarray of shape (n_anchors,)
+        The class of each.
+    linked : ndarray of shape (n_anchors,)
+        False for a medoid that no link names: nothing was learned there.
+    """
+
+    rows: np.ndarray
+    classes: np.ndarray
+    linked: np.ndarray
+
+    def compute_base(self, ready: Ready, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shares that the first clusters suggest, and the counts behind them.
+
+        Each first cluster has the mixture of classes that its medoid and its linked rows have. `targets` are
+        the shares of the anchors.
+        """
+        counts = np.zeros((len(ready.medoids), targets.shape[1]))
+        medoids = np.searchsorted(self.rows, ready.medoids)
+        counts[np.arange(len(medoids))] = _TRUST * targets[medoids]
+        np.add.at(counts, ready.first[self.rows[self.linked]], targets[self.linked])
+        return ready.smoothed @ (counts / counts.sum(axis=1, keepdims=True)), counts
+
+
+@dataclass(frozen=True, eq=False)
 class Passed:
     """What links and near rows say of all rows.
 
@@ -74,6 +109,12 @@ class Passed:
         The cluster that each class is part of.
     n_passes : int
         How many times classes were passed along the graph.
+    smoother : Smoother
+        The graph.
+    anchors : Anchors
+        The rows that classes were passed on from.
+    evidence : Evidence or None
+        What each link is worth, where links may be wrong.
     """
 
     shares: np.ndarray
@@ -84,6 +125,8 @@ class Passed:
     cluster_of_class: np.ndarray
     n_passes: int
     smoother: Smoother
+    anchors: Anchors
+    evidence: Evidence | None = None
 
     @property
     def n_classes(self) -> int:
@@ -128,6 +171,7 @@ def pass_classes(ready: Ready, closure: Closure, n_clusters: int | None) -> Pass
         cluster_of_class=clusters,
         n_passes=builder.n_passes,
         smoother=ready.smoother,
+        anchors=builder.anchors(),
     )
 
 
@@ -185,22 +229,20 @@ class _Builder:
         np.add.at(sums, self.closure.component[rows], shares[rows])
         return np.asarray(sums[components] / self.closure.sizes[components, None])
 
+    def anchors(self) -> Anchors:
+        """Return the rows that have a class; a medoid stands for its cluster before any link names it."""
+        component = self.closure.component
+        of_row = self.place[component]
+        rows = np.union1d(self.linked_rows[of_row[self.linked_rows] >= 0], self.ready.medoids)
+        return Anchors(rows, of_row[rows], self.touched[component[rows]])
+
     def passed(self) -> tuple[np.ndarray, np.ndarray]:
         """Pass the classes from the rows that have one along the graph."""
         self.n_passes += 1
-        ready, component = self.ready, self.closure.component
-        of_row = self.place[component]
-        # A medoid stands for its cluster before any link names it, but nothing was learned there.
-        rows = np.union1d(self.linked_rows[of_row[self.linked_rows] >= 0], ready.medoids)
-        told = self.touched[component[rows]]
-        n_first, n_classes = len(ready.medoids), len(self.heads)
-        counts = np.zeros((n_first, n_classes))
-        counts[np.arange(n_first), of_row[ready.medoids]] = _TRUST
-        np.add.at(counts, (ready.first[rows[told]], of_row[rows[told]]), 1.0)
-        base = ready.smoothed @ (counts / counts.sum(axis=1, keepdims=True))
-        wanted = np.column_stack([np.eye(n_classes)[of_row[rows]], ~told])
-        found = ready.smoother.interpolate(np.column_stack([base, np.ones(len(base))]), rows, wanted)
-        return _normalized(found[:, :-1]), np.clip(found[:, -1], 0.0, 1.0)
+        anchors = self.anchors()
+        targets = np.eye(len(self.heads))[anchors.classes]
+        base, _ = anchors.compute_base(self.ready, targets)
+        return interpolate_shares(self.ready, base, anchors, targets)
 
     def opened(self) -> tuple[np.ndarray, np.ndarray]:
         """Open a class for each component that can hardly be of any other, one after another."""
@@ -255,11 +297,22 @@ class _Builder:
         rows = self.linked_rows[np.isin(component, waiting)]
         mask = self.open_to(waiting)[np.searchsorted(waiting, self.closure.component[rows])]
         shares = shares.copy()
-        shares[rows] = _normalized((shares[rows] + 1e-12) * mask)
+        shares[rows] = normalize_shares((shares[rows] + 1e-12) * mask)
         return shares
 
 
-def _normalized(shares: np.ndarray) -> np.ndarray:
+def interpolate_shares(
+    ready: Ready, base: np.ndarray, anchors: Anchors, targets: np.ndarray, noise: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shares of all rows, and how little is known around each, given those of the anchors."""
+    columns = np.column_stack([base, np.ones(len(base))])
+    wanted = np.column_stack([targets, ~anchors.linked])
+    found = ready.smoother.interpolate(columns, anchors.rows, wanted, noise)
+    return normalize_shares(found[:, :-1]), np.clip(found[:, -1], 0.0, 1.0)
+
+
+def normalize_shares(shares: np.ndarray) -> np.ndarray:
+    """Cut shares at 0 and scale each row to sum 1; a row without any has even ones."""
     shares = np.maximum(shares, 0.0)
     total = shares @ np.ones((shares.shape[1], 1))  # four times as fast as a sum over short rows
     if not total.all():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -15,8 +15,12 @@ from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
 from likewise.spectral._classes import Passed, Ready, pass_classes
+from likewise.spectral._evidence import ErrorRate, Votes
+from likewise.spectral._gaussians import LearnedMetric, MixtureSpace, learn_metric
 from likewise.spectral._smoothing import Smoother
+from likewise.spectral._uncertain import judge_founding, make_graph_shares, stack_shares, weigh_links
 from likewise.supervision import Supervision
+from likewise.supervision._cliques import implied_links
 
 # The first clusters are smoothed a little: with shorter walks than answers take, since long ones let large
 # clusters swallow small ones (on protein the ARI of the first clusters falls from .26 to .13 with 0.03).
@@ -67,8 +71,16 @@ class PropagationClustering(HintedClusterer):
         "approximate" uses pynndescent.
     n_init : int, default=5
         How many times k-means begins anew.
+    error_rate : float or "learn", default=0.0
+        The chance that a link is wrong, below 0.5. With 0 links are certain. With "learn" the rate is
+        estimated from how well the rows and the other links predict each link. Where links may be wrong,
+        their weights count evidence: a link of weight 2 counts like two independent ones.
+    learn_metric : bool, default=False
+        Whether Gaussian mixtures, fitted to the rows whose cluster is known, have a say beside the graph as
+        far as they predict rows that they were not given. It pays where classes differ in directions of
+        little variance. Without effect unless `fixed_number` is True.
     random_state : int, RandomState or None, default=None
-        For k-means.
+        For k-means and the mixtures.
 
     Attributes
     ----------
@@ -78,6 +90,15 @@ class PropagationClustering(HintedClusterer):
         How likely each row is of each cluster.
     passed_ : object
         The classes behind the clusters; strategies of :mod:`likewise.active` look at it.
+    error_rate_ : ErrorRate or None
+        The estimated share of wrong links, ``mean`` with an interval of 90 % from ``low`` to ``high``; None
+        where links are certain.
+    link_proba_ : ndarray of shape (n_links,) or None
+        The probability that each link is right: must-links, then cannot-links, as the supervision lists them.
+    believed_ : Supervision
+        The links that the classes were derived from.
+    metric_ : LearnedMetric or None
+        The mixtures and their weights, where some were learned.
     violations_ : likewise.evaluation.Satisfaction
         Which links the labels break.
     n_iter_ : int
@@ -89,6 +110,9 @@ class PropagationClustering(HintedClusterer):
     ----------
     X. Zhu, Z. Ghahramani and J. Lafferty (2003), Semi-supervised learning using Gaussian fields and harmonic
     functions, ICML.
+
+    M. Keuper et al. (2015), Efficient decomposition of image and mesh graphs by lifted multicuts, ICCV
+    (greedy additive edge contraction, which settles links that contradict one another).
 
     Examples
     --------
@@ -106,10 +130,15 @@ class PropagationClustering(HintedClusterer):
 
     labels_: np.ndarray
     passed_: Passed
+    believed_: Supervision
+    error_rate_: ErrorRate | None
+    link_proba_: np.ndarray | None
+    metric_: LearnedMetric | None
     _begin: np.ndarray | None = None
     _centers: np.ndarray
     _graph: Graph
     _ready: Ready
+    _space: MixtureSpace | None
     _rows: np.ndarray
     _hints: Supervision
 
@@ -121,6 +150,11 @@ class PropagationClustering(HintedClusterer):
         "restart": Rule("a number above 0 and below 1", lambda v: real(0, strict=True).holds(v) and v < 1),
         "neighbor_search": choice("cells", "exact", "approximate"),
         "n_init": integer(1),
+        "error_rate": Rule(
+            "'learn' or a number from 0 to below 0.5; from 0.5 on links would say nothing, or the opposite",
+            lambda v: v == "learn" or (real(0).holds(v) and v < 0.5),
+        ),
+        "learn_metric": choice(True, False),
     }
 
     def __init__(
@@ -132,6 +166,8 @@ class PropagationClustering(HintedClusterer):
         restart: float = 0.03,
         neighbor_search: str = "cells",
         n_init: int = 5,
+        error_rate: float | Literal["learn"] = 0.0,
+        learn_metric: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -140,6 +176,8 @@ class PropagationClustering(HintedClusterer):
         self.restart = restart
         self.neighbor_search = neighbor_search
         self.n_init = n_init
+        self.error_rate = error_rate
+        self.learn_metric = learn_metric
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Self:
@@ -162,21 +200,82 @@ class PropagationClustering(HintedClusterer):
             self._check_n_clusters(self.n_clusters, len(X), hints)
         else:
             X, hints = self._check_fit(X, y, supervision)
-        closure = self._soft_closure(hints, "Here the must-links win.")
         same = taken is not None and (taken[1] is X or np.array_equal(taken[1], X))
         if taken is not None and same and taken[0] == self._recipe_key():
-            self._graph, self._ready, self._centers = taken[2:]
+            self._graph, self._ready, self._centers, self._space = taken[2:]
         else:
-            self._graph, self._ready, self._centers = self._prepared(X)
+            self._graph, self._ready, self._centers, self._space = self._prepared(X)
         self._rows = X
         n_first = len(self._ready.medoids)
         self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are alike.")
-        self.passed_ = pass_classes(self._ready, closure, self.n_clusters if self.fixed_number else None)
-        self.n_iter_ = self.passed_.n_passes
-        self.shares_ = self.passed_.cluster_shares
+        self.metric_ = None
+        certain = isinstance(self.error_rate, int | float) and self.error_rate == 0
+        passed = self._pass_certain(hints) if certain else self._pass_uncertain(hints)
+        self.passed_ = passed
+        self.n_iter_ = passed.n_passes
+        self.shares_ = passed.cluster_shares
         self.labels_ = self.shares_.argmax(axis=1)
         self._hints = hints
         return self
+
+    def _pass_certain(self, hints: Supervision) -> Passed:
+        """Take every link as certain; of contradictions the must-links win."""
+        closure = self._soft_closure(hints, "Here the must-links win.")
+        passed = pass_classes(self._ready, closure, self._n_wanted)
+        self.believed_, self.error_rate_, self.link_proba_ = hints, None, None
+        self.metric_ = self._find_metric(passed)
+        return passed if self.metric_ is None else stack_shares(passed, self.metric_)
+
+    def _pass_uncertain(self, hints: Supervision) -> Passed:
+        """Take links as evidence; contradictions are settled by votes."""
+        votes = Votes.from_links(hints.links)
+        rate = None if self.error_rate == "learn" else float(self.error_rate)
+        believed = votes.agree(votes.join())
+        founding = None
+        if self._n_wanted == 2 == len(self._ready.medoids):
+            founding = judge_founding(self._rows, self._ready, votes, rate)
+        if founding is not None:
+            direct = (votes.pairs == founding.medoids).all(axis=1)
+            believed &= ~direct | ((votes.signs > 0) == (founding.log_odds > 0))
+        self.believed_ = votes.believed_links(believed, hints.n_samples)
+        closure = self.believed_.closure(on_conflict="drop")
+        implied = implied_links(closure, self._n_wanted)
+        if implied:
+            closure = (self.believed_ | implied).closure(on_conflict="drop")
+        passed = pass_classes(self._ready, closure, self._n_wanted)
+        self.metric_ = self._find_metric(passed)
+        self.error_rate_, self.link_proba_ = None, np.empty(0)
+        if len(votes):
+            passed = weigh_links(
+                self._ready, passed, votes, believed, self._n_wanted, rate, self.metric_, founding
+            )
+            assert passed.evidence is not None
+            self.error_rate_ = passed.evidence.beliefs.rate
+            self.link_proba_ = passed.evidence.beliefs.right
+        elif self.metric_ is not None:
+            passed = stack_shares(passed, self.metric_)
+        return passed
+
+    @property
+    def _n_wanted(self) -> int | None:
+        """The number of clusters if it is fixed."""
+        return self.n_clusters if self.fixed_number else None
+
+    def _find_metric(self, passed: Passed) -> LearnedMetric | None:
+        """Return mixtures that fit the rows of known cluster: those handed over, or new ones."""
+        n_found = int(passed.cluster_of_class.max()) + 1
+        if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
+            return None
+        handed = getattr(self, "_handed_metric", None)
+        if handed is not None and handed.space is self._space:
+            return handed
+        rows = np.flatnonzero(passed.class_of >= 0)
+        clusters = passed.cluster_of_class[passed.class_of[rows]]
+        assert self._space is not None
+        compute = make_graph_shares(self._ready, passed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are alike
+            return learn_metric(self._space, compute, rows, clusters, np.eye(n_found)[clusters])
 
     @property
     def violations_(self) -> Satisfaction:
@@ -191,7 +290,17 @@ class PropagationClustering(HintedClusterer):
         there.
         """
         if hasattr(other, "passed_"):
-            self._taken = (other._recipe_key(), other._rows, other._graph, other._ready, other._centers)
+            found = (other._graph, other._ready, other._centers, other._space)
+            self._taken = (other._recipe_key(), other._rows, *found)
+        return self
+
+    def reuse_metric(self, other: PropagationClustering) -> Self:
+        """Use the metric that another model learned, in place of learning one from these links.
+
+        For fits in quick succession, each with a few links more: learning costs more than all the rest.
+        Without effect if the other model learned none, or from other rows.
+        """
+        self._handed_metric = getattr(other, "metric_", None)
         return self
 
     def begin_like(self, other: PropagationClustering) -> Self:
@@ -214,6 +323,7 @@ class PropagationClustering(HintedClusterer):
             self.restart,
             self.neighbor_search,
             self.n_init,
+            self.learn_metric,
             same,
             begin,
         )
@@ -223,9 +333,9 @@ class PropagationClustering(HintedClusterer):
         few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
 
-    def _prepared(self, X: np.ndarray) -> tuple[Graph, Ready, np.ndarray]:
+    def _prepared(self, X: np.ndarray) -> tuple[Graph, Ready, np.ndarray, MixtureSpace | None]:
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=2)
+        seeds = rng.randint(2**31 - 1, size=3)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of alike rows: told about at the end
             start: dict[str, Any] = {"n_init": self.n_init}
@@ -239,7 +349,9 @@ class PropagationClustering(HintedClusterer):
         else:
             graph = build_graph(X, self._recipe(len(X)), random_state=int(seeds[1]))
         shares = Smoother(graph, _FIRST_RESTART).smooth(np.eye(int(first.max()) + 1)[first])
-        return graph, Ready.of(X, Smoother(graph, self.restart), first, shares), found.cluster_centers_
+        space = MixtureSpace(X, self.n_clusters, int(seeds[2])) if self.learn_metric else None
+        ready = Ready.of(X, Smoother(graph, self.restart), first, shares)
+        return graph, ready, found.cluster_centers_, space
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return how likely each row is of each cluster, by the rows of `fit` that are near to it."""

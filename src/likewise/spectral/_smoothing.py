@@ -12,8 +12,8 @@ from likewise.spectral._affinity import Graph
 
 _TOL = 1e-5
 _STEPS = 500
-# The influence of so many rows, and so many numbers of it, are kept; beyond, each column is solved for.
-_MOST_ROWS = 300
+# The influence of this many rows, and this many numbers of it, are kept; beyond, each column is solved for.
+_MOST_ROWS = 1_500
 _MOST_KEPT = 20_000_000
 # Added to a unit diagonal: twins, rows that are like one another and no others, would make it singular.
 _RIDGE = 1e-9
@@ -66,23 +66,53 @@ class Smoother:
             held = self._normal @ held
         return np.asarray(held[self._place] / scale)
 
-    def interpolate(self, base: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return `base`, smooth columns, changed as smoothly as can be so that `rows` have `values`."""
+    def keeps_influence(self, n_rows: int) -> bool:
+        """Tell whether the influence of this many rows is kept, so that they can be held out cheaply."""
+        return n_rows <= _MOST_ROWS and n_rows * self.n_samples <= _MOST_KEPT
+
+    def interpolate(
+        self, base: np.ndarray, rows: np.ndarray, values: np.ndarray, noise: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return `base`, smooth columns, changed as smoothly as can be so that `rows` have `values`.
+
+        With `noise`, a variance for each row relative to that of the field there, rows come near to their
+        values only as far as their surroundings agree. It needs `keeps_influence`.
+        """
         if not len(rows):
             return base
         missing = values - base[rows]
-        if len(rows) > _MOST_ROWS or len(rows) * self.n_samples > _MOST_KEPT:
+        if not self.keeps_influence(len(rows)):
             changes = [self._extended(rows, column) for column in missing.T]
             return base + np.column_stack(changes)
-        # The influences as columns; where they meet, a matrix that is symmetric but for rounding. They are
-        # copied as rows of memory, which is quicker.
+        influence, unit, root = self._meeting(rows)
+        unit[np.diag_indices(len(rows))] += _RIDGE if noise is None else _RIDGE + noise
+        factor = cho_factor(unit, overwrite_a=True, check_finite=False)
+        weights = cho_solve(factor, missing / root[:, None], check_finite=False) / root[:, None]
+        return np.asarray(base + influence @ weights)
+
+    def hold_out(self, base: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return the value that `interpolate` gives each of `rows` when the row itself is left out.
+
+        For all rows at once: with K the covariance of the rows, the value left out is
+        ``values - (K^-1 missing) / diag(K^-1)`` (Dubrule 1983).
+        """
+        _, unit, root = self._meeting(rows)
+        unit[np.diag_indices(len(rows))] += _RIDGE
+        inverse = np.linalg.inv(unit)
+        missing = (values - base[rows]) / root[:, None]
+        away = (inverse @ missing) / np.diag(inverse)[:, None]
+        return np.asarray(values - away * root[:, None])
+
+    def _meeting(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the influence of rows as columns, their correlation where they meet, and their scales.
+
+        The correlation is symmetric but for rounding. Influences are copied as rows of memory, which is
+        quicker.
+        """
         influence = np.stack([self._column(row) for row in rows.tolist()]).T
         own = influence[rows]
         root = np.sqrt(np.diag(own))
-        unit = (own + own.T) / (2 * np.outer(root, root))
-        factor = cho_factor(unit + _RIDGE * np.eye(len(rows)), overwrite_a=True, check_finite=False)
-        weights = cho_solve(factor, missing / root[:, None], check_finite=False) / root[:, None]
-        return np.asarray(base + influence @ weights)
+        return influence, (own + own.T) / (2 * np.outer(root, root)), root
 
     def _column(self, row: int) -> np.ndarray:
         """Return how strongly each row feels what happens at one row: a column of the inverse."""

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from likewise.active._groups import clique, grown, large_first
 from likewise.active._questions import Question
 from likewise.active._state import State
+from likewise.supervision._cliques import clique, grown, large_first
 from likewise.supervision._edges import Edges
 
 IntArray = npt.NDArray[np.int64]

@@ -17,6 +17,7 @@ from likewise.active.strategies._random import RandomPairs
 from likewise.base import integer
 
 _MANY = 1_000_000
+_AS_RELIABLE = 0.03  # rows whose chance of being misplaced is this close to the least count as reliable
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,14 @@ class UncertainRegions:
     .. math:: D^{\beta} (D^{-1} W)^{t} D^{-\beta} (\text{doubt}) ,
 
     where :math:`\beta` is the mean of u: at first rows that many others are near to are preferred, and the
-    more is known, the more each row counts alike. The row with most is put beside the nearest row of its
-    likeliest class that it is not told apart from.
+    more is known, the more each row counts alike. The row with most is put beside a row of its likeliest
+    class that it is not known to be apart from: the nearest one, or the nearest *reliable* one where answers
+    may be wrong, so that a row that a wrong answer misplaced does not carry its neighbours along.
+
+    Where answers may be wrong, a row whose answer is probably wrong is in doubt again, and competes with new
+    rows by the same measure: it is put beside another reliable row of the class in question. With two
+    clusters everything rests on the link between the two first medoids; it is checked at once with rows next
+    to them.
 
     Classes are compared first where that is cheap (up to `compare` clusters), and always while there are more
     of them than clusters, or the number of clusters is not known: those that overlap most.
@@ -97,6 +104,7 @@ class UncertainRegions:
         return list(found.values())
 
     def _questions(self, asker: _Asker) -> Iterator[Question]:
+        yield from asker.check_founding()
         wanted = asker.state.n_clusters
         if wanted is None or asker.n_distinct > wanted or asker.n_distinct <= self.compare:
             yield from asker.between_classes()
@@ -104,7 +112,7 @@ class UncertainRegions:
         again: list[int] = []
         while (scores > 0).any():
             row = int(scores.argmax())
-            question = asker.about(row, float(scores[row]))
+            question = (asker.check if row in asker.doubtful else asker.about)(row, float(scores[row]))
             if question is not None:
                 yield question
             again.append(row)
@@ -121,6 +129,9 @@ class _Asker:
         self.n_classes: int = len(passed.heads)
         component = state.closure.component
         self.members = self._members()
+        evidence = getattr(passed, "evidence", None)
+        self.unreliability: FloatArray | None = None if evidence is None else evidence.unreliability
+        self.doubtful = state.doubtful
         self._unresolved = self._asked_in_vain(component)
 
     def _members(self) -> list[IntArray]:
@@ -170,6 +181,7 @@ class _Asker:
         else:
             doubt = far.copy()
         placed = self.passed.class_of >= 0
+        placed[list(self.doubtful)] = False
         doubt[placed] = 0.0
         spread: FloatArray = self.passed.smoother.spread(doubt, steps, float(far.mean()))
         spread[placed] = 0.0
@@ -208,8 +220,43 @@ class _Asker:
         return None
 
     def _nearest(self, row: int, c: int) -> int:
+        """Return the nearest reliable row of a class, one not yet asked about if possible."""
         rows = self.members[c]
+        if self.unreliability is not None:
+            rows = self._reliable(row, rows)
         return int(rows[cdist(self.state.X[[row]], self.state.X[rows])[0].argmin()])
+
+    def _reliable(self, row: int, rows: IntArray) -> IntArray:
+        assert self.unreliability is not None
+        asked = self.state.asked
+        fresh = [r for r in rows.tolist() if r != row and Question.pair(row, r).key not in asked]
+        rows = np.array(fresh, dtype=np.int64) if fresh else rows
+        chance = self.unreliability[rows]
+        found: IntArray = rows[chance <= chance.min() + _AS_RELIABLE]
+        return found
+
+    def check(self, row: int, score: float) -> Question | None:
+        """Return a question that puts a row whose answer looks wrong beside another row of its class."""
+        c = int(self.passed.class_of[row])
+        if c < 0 or not len(self.members[c][self.members[c] != row]):
+            return self.about(row, score)
+        other = self._nearest(row, c)
+        why = (
+            f"An answer about row {row} looks wrong; row {other} is a reliable row of the group in question."
+        )
+        question = Question.pair(row, other, score=score, why=why) if other != row else None
+        return question if question is not None and self.state.can_ask(question) else None
+
+    def check_founding(self) -> Iterator[Question]:
+        """Yield the check of the link on which both of two clusters rest, unless it is settled."""
+        evidence = getattr(self.passed, "evidence", None)
+        founding = None if evidence is None else evidence.founding
+        if founding is not None and founding.check is not None:
+            a, b = founding.medoids
+            why = f"Both clusters rest on the answer about rows {a} and {b}; this one confirms or refutes it."
+            question = Question.pair(*founding.check, why=why)
+            if self.state.can_ask(question):
+                yield question
 
     def between_classes(self) -> Iterator[Question]:
         """Yield whether two classes are one, for all that are not known to be apart, most alike first."""

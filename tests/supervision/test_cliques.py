@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from likewise import MPCKMeans, Supervision
 from likewise.active import FarthestFirst, Interview, Question, RandomPairs, State
-from likewise.active._groups import Edges, clique, grown, implied_links, large_first
+from likewise.supervision._cliques import Edges, clique, grown, implied_links, large_first
 
 
 def links(n, must=(), cannot=(), groups=None):

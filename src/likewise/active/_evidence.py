@@ -1,0 +1,301 @@
+"""Answers as evidence: votes for a model that weighs links, and answers that look wrong."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from likewise.active._questions import Reply
+from likewise.base import real
+from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise.active._interview import Interview
+
+_CERTAIN = 20.0  # weight of hints given beforehand: as good as certain
+_SUSPICIOUS = 0.3  # answers that are wrong with at least this chance are listed
+_FIRST_METRIC, _METRIC_GROWTH = (
+    8,
+    1.25,
+)  # a metric is learned from 8 answers, again when they grow by a quarter
+_FEWEST_ANSWERS = 5  # of each of two annotators, from which their rates are told apart
+_REVERSED_ANSWERS = 15  # answers from which an annotator may be believed in reverse
+_ANNOTATOR_PRIOR = (1.0, 8.0)  # Beta: one answer in nine is wrong
+_WEIGHTS = (-1.0, 3.0)  # least and largest weight of an annotator's answers
+_MOST_REASONS = 5
+_MOST_VOTES = 6  # a row that was asked about this often is not checked again
+_LEAST_GROUP = 3  # rows on either side of an answer that is worth a check
+
+Pair = tuple[int, int]
+
+
+def check_errors(errors: Any) -> float | str:
+    """Return how often answers are wrong: a rate, or "learn"."""
+    if isinstance(errors, str) and errors == "learn":
+        return errors
+    if not real(0).holds(errors):
+        raise ValueError(
+            f"Interview: errors must be 'learn' or a number from 0 to below 0.5, got {errors!r}."
+        )
+    if errors >= 0.5:
+        raise ValueError(
+            f"Interview: errors must be below 0.5, got {errors!r}. With 0.5 answers say nothing, and beyond "
+            "it they say the opposite: swap SAME and DIFFERENT, or leave errors out to have the rate learned."
+        )
+    return float(errors)
+
+
+def metric_due(n_answers: int) -> int:
+    """Return how many of the answers the metric is learned from.
+
+    A function of the number alone, so that an interview that is loaded learns what it had learned before.
+    """
+    due = _FIRST_METRIC
+    if n_answers <= due:
+        return n_answers
+    while (following := math.ceil(due * _METRIC_GROWTH)) <= n_answers:
+        due = following
+    return due
+
+
+def list_pairs(reply: Reply) -> list[tuple[Pair, int]]:
+    """Return the pairs that a reply states: 1 for together, -1 for apart. A pile is a chain of pairs."""
+    together = [(_ordered(i, j), 1) for pile in reply.piles for i, j in pairwise(sorted(pile))]
+    apart = [
+        (_ordered(i, j), -1) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)
+    ]
+    return together + apart
+
+
+def _ordered(i: int, j: int) -> Pair:
+    return (i, j) if i < j else (j, i)
+
+
+def collect_votes(
+    given: Supervision, replies: Sequence[Reply], n_samples: int, weights: Sequence[float] | None = None
+) -> Supervision:
+    """Return all answers as weighted links; answers to one pair add up, and a negative weight reverses one.
+
+    Hints given beforehand count as certain.
+    """
+    votes: dict[tuple[Pair, int], float] = defaultdict(float)
+    for at, reply in enumerate(replies):
+        weight = 1.0 if weights is None else weights[at]
+        for pair, sign in list_pairs(reply):
+            votes[pair, sign if weight >= 0 else -sign] += abs(weight)
+    parts: dict[int, list[tuple[Pair, float]]] = {1: [], -1: []}
+    for (pair, sign), weight in votes.items():
+        if weight > 0:
+            parts[sign].append((pair, weight))
+    answers = Supervision.from_links(
+        n_samples,
+        must=[pair for pair, _ in parts[1]],
+        must_weights=[weight for _, weight in parts[1]],
+        cannot=[pair for pair, _ in parts[-1]],
+        cannot_weights=[weight for _, weight in parts[-1]],
+    )
+    if not given:
+        return answers
+    stated = given.only(*(given.kinds & {"links", "triplets", "labels"})).to_links()
+    certain = Supervision.from_links(
+        n_samples,
+        must=stated.must,
+        must_weights=np.full(len(stated.must), _CERTAIN),
+        cannot=stated.cannot,
+        cannot_weights=np.full(len(stated.cannot), _CERTAIN),
+        must_groups=list(stated.must_groups),
+        must_group_weights=np.full(len(stated.must_groups), _CERTAIN),
+        cannot_groups=list(stated.cannot_groups),
+        cannot_group_weights=np.full(len(stated.cannot_groups), _CERTAIN),
+    )
+    return answers | certain
+
+
+def look_up(evidence: Any, values: npt.NDArray[Any]) -> dict[tuple[Pair, int], float]:
+    """Return a value for each pair and sign that was voted on."""
+    votes = evidence.votes
+    keys = zip(map(tuple, votes.pairs.tolist()), votes.signs.astype(int).tolist(), strict=True)
+    return dict(zip(keys, values.tolist(), strict=True))
+
+
+def weigh_annotators(replies: Sequence[Reply], evidence: Any) -> list[float] | None:
+    """Return a weight for each reply by how well its annotator's answers are predicted by all the rest.
+
+    None if there are no two annotators with enough answers. An annotator who is wrong more often than right
+    is believed in reverse, but only after many answers.
+    """
+    by_annotator: dict[str | None, list[float]] = defaultdict(list)
+    if evidence is None:
+        return None
+    predicted = look_up(evidence, evidence.beliefs.predicted)
+    for reply in replies:
+        by_annotator[reply.annotator] += [
+            predicted[pair, sign] for pair, sign in list_pairs(reply) if (pair, sign) in predicted
+        ]
+    if sum(len(values) >= _FEWEST_ANSWERS for values in by_annotator.values()) < 2:
+        return None
+    common = _fit_rate(np.concatenate([np.array(values) for values in by_annotator.values()]))
+    unit = math.log((1 - min(common, 0.45)) / min(common, 0.45))
+    weights = {}
+    for annotator, values in by_annotator.items():
+        rate = _fit_rate(np.array(values))
+        if rate > 0.5 and len(values) < _REVERSED_ANSWERS:
+            rate = 0.5
+        weight = math.log((1 - rate) / rate) / unit
+        weights[annotator] = min(max(weight, _WEIGHTS[0]), _WEIGHTS[1])
+    return [weights[reply.annotator] for reply in replies]
+
+
+def _fit_rate(predicted: npt.NDArray[np.float64]) -> float:
+    """Return the most probable error rate, given the probability of each answer by all the rest."""
+    a, b = _ANNOTATOR_PRIOR
+    rate = 0.1
+    for _ in range(30):
+        right = (1 - rate) * predicted
+        right = right / np.maximum(right + rate * (1 - predicted), 1e-12)
+        rate = float((a + (1 - right).sum()) / (a + b + len(predicted)))
+    return min(max(rate, 0.005), 0.995)
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An answer that looks wrong.
+
+    Attributes
+    ----------
+    reply : Reply
+        The answer.
+    chance : float
+        The probability that it is wrong.
+    predicted : float
+        How probable the answer is by the rows and the other answers alone.
+    against : tuple of Reply
+        Other answers about the same rows that do not fit with it.
+    rows : tuple of int
+        Near rows, known by other answers, that do not fit with it.
+    confirmed : bool
+        Whether the same answer was given more than once.
+    """
+
+    reply: Reply
+    chance: float
+    predicted: float
+    against: tuple[Reply, ...]
+    rows: tuple[int, ...]
+    confirmed: bool
+
+    @property
+    def question(self) -> Any:
+        """The question that was answered."""
+        return self.reply.question
+
+    def __str__(self) -> str:
+        reasons = []
+        if self.against:
+            n = len(self.against)
+            reasons.append(
+                f"{n} other answer{'s' if n > 1 else ''} about {'these' if n > 1 else 'the same'} rows"
+            )
+        if self.rows:
+            reasons.append(f"{len(self.rows)} near row{'s' if len(self.rows) > 1 else ''}")
+        speak = f"; {' and '.join(reasons)} speak against it" if reasons else ""
+        answer = f"“{self.reply.question.text}” {self.reply.answer}"
+        return f"{answer}: wrong with a chance of {self.chance:.0%}{speak}."
+
+
+def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
+    """Return the answers that look wrong, most suspicious first."""
+    passed = getattr(interview.model_, "passed_", None)
+    evidence = getattr(passed, "evidence", None)
+    if passed is None or evidence is None:
+        return ()
+    right = look_up(evidence, evidence.beliefs.right)
+    predicted = look_up(evidence, evidence.beliefs.predicted)
+    replies = interview.replies
+    stated = [list_pairs(reply) for reply in replies]
+    times: dict[tuple[Pair, int], int] = defaultdict(int)
+    about: dict[int, list[int]] = defaultdict(list)
+    for at, pairs in enumerate(stated):
+        for pair, sign in pairs:
+            times[pair, sign] += 1
+        for row in replies[at].question.rows:
+            about[row].append(at)
+    classes = np.full(len(passed.class_of), -1, dtype=np.int64)
+    classes[evidence.beliefs.rows] = passed.cluster_of_class[evidence.beliefs.classes.argmax(axis=1)]
+    found = []
+    for at, (reply, pairs) in enumerate(zip(replies, stated, strict=True)):
+        known = [entry for entry in pairs if entry in right]
+        if not known:
+            continue
+        pair, sign = min(known, key=right.__getitem__)
+        chance = 1.0 - right[pair, sign]
+        if chance < _SUSPICIOUS:
+            continue
+        others = dict.fromkeys(o for row in pair for o in about[row] if o != at)
+        odd = not _fits([(pair, sign)], classes)
+        against = [
+            replies[o] for o in others if (pair, -sign) in stated[o] or (odd and _fits(stated[o], classes))
+        ]
+        near = _find_near(passed, pair, classes) if odd else ()
+        found.append(
+            Suspect(
+                reply=reply,
+                chance=float(chance),
+                predicted=float(predicted[pair, sign]),
+                against=tuple(against[:_MOST_REASONS]),
+                rows=near,
+                confirmed=times[pair, sign] > 1,
+            )
+        )
+    return tuple(sorted(found, key=lambda suspect: -suspect.chance))
+
+
+def find_doubtful_rows(model: Any) -> frozenset[int]:
+    """Return rows whose answer is probably wrong, and alone joins two groups: these are worth a check.
+
+    An answer about a row that nothing else depends on is not: a new row next to it says as much about the
+    region, and about itself too.
+    """
+    evidence = getattr(getattr(model, "passed_", None), "evidence", None)
+    if evidence is None:
+        return frozenset()
+    votes = evidence.votes
+    joins = evidence.believed & (votes.signs > 0)
+    wrong = np.flatnonzero(joins & (evidence.beliefs.right < 0.5))
+    n = len(votes.rows)
+    n_votes = np.bincount(votes.places.ravel(), minlength=n)
+    found = []
+    for at in wrong.tolist():
+        rest = joins.copy()
+        rest[at] = False
+        first, second = votes.places[rest].T
+        _, part = connected_components(csr_array((np.ones(len(first)), (first, second)), shape=(n, n)))
+        ends = votes.places[at]
+        sizes = np.bincount(part)[part[ends]]
+        subject = int(ends[sizes.argmin()])
+        if part[ends[0]] != part[ends[1]] and sizes.min() >= _LEAST_GROUP and n_votes[subject] < _MOST_VOTES:
+            found.append(int(votes.rows[subject]))
+    return frozenset(found)
+
+
+def _fits(pairs: Sequence[tuple[Pair, int]], classes: npt.NDArray[np.int64]) -> bool:
+    """Tell whether pairs agree with the likeliest clusters."""
+    return all((classes[i] == classes[j]) == (sign > 0) for (i, j), sign in pairs)
+
+
+def _find_near(passed: Any, pair: Pair, classes: npt.NDArray[np.int64]) -> tuple[int, ...]:
+    """Return near rows, named by answers, that have the likeliest cluster of either row of the pair."""
+    found: list[int] = []
+    for row in pair:
+        near = passed.smoother.neighbors(row)
+        found += [int(r) for r in near if classes[r] >= 0 and classes[r] == classes[row] and r not in pair]
+    return tuple(dict.fromkeys(found))[:_MOST_REASONS]

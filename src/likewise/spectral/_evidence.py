@@ -1,0 +1,387 @@
+r"""Links as evidence: which of them to believe, and how likely each one is right.
+
+A link may be wrong. Three steps turn links into beliefs:
+
+1. *Votes*. Each link is a vote for or against joining two rows. Groups of rows are joined greedily, the pair
+   of groups with the largest sum of votes first, until no sum is positive (greedy additive edge contraction
+   for correlation clustering). A link is believed if it agrees with the groups. So a row that links claim for
+   two groups that are apart stays with one of them, and no single link can merge two groups that other links
+   keep apart.
+2. *Classes and shares* are derived from the believed links as if they were certain.
+3. *Belief propagation*. The class of each linked row has a prior: what the graph and the mixtures say of it
+   without its own label. A link between rows i and j that is wrong with probability :math:`\varepsilon`
+   multiplies the probability of classes :math:`(c_i, c_j)` by :math:`1-\varepsilon` where it agrees and by
+   :math:`\varepsilon` where it does not. Messages along the links give the posterior of every row's class
+   and of every link. Chains of links lose certainty with their length, and evidence adds up.
+
+The error rate is averaged over a grid, by the likelihood of each link given the rows and the other links.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from likewise.supervision import Supervision
+from likewise.supervision._links import Links
+
+RATE_PRIOR = (1.3, 10.0)  # Beta: mean .115, and flat enough that 30 answers overrule it
+START_RATE = 0.06  # for reliability and for the messages from which a rate is learned
+_LEAST_RATE = 0.01  # a rate that is learned is never taken as 0: one more answer may be wrong
+_RATES = np.array(
+    [0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.18, 0.22, 0.27, 0.32, 0.4]
+)
+_SHARPNESS = np.array([0.7, 1.0, 1.4, 2.0, 2.8])  # shares may be under- or over-confident
+_ROUNDS = 12
+_SETTLED = 1e-3
+_DOUBT = 0.02  # spread evenly over the classes
+_NEW_CLASS = (0.2, 0.02)  # chance of a class not found yet: while classes are missing, and afterwards
+_ROOT = 0.9  # the first row of a class defines it: the others say little about it
+_UNREACHED = 0.3  # chance that a placed row is wrong if no chain of links joins it to its class
+_CERTAIN = 20.0  # weight at which a link is as good as certain
+_KIND_ROWS = 30.0  # how many links the common rate counts for, beside those of one kind
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Links as pairs of rows with signs and weights.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n_votes, 2)
+        Rows, must-links first, then cannot-links, each in the order of the supervision; then groups.
+    signs : ndarray of shape (n_votes,)
+        1 for must-link, -1 for cannot-link.
+    weights : ndarray of shape (n_votes,)
+        A link of weight 2 counts like two independent ones.
+    """
+
+    pairs: np.ndarray
+    signs: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def from_links(cls, links: Links) -> Votes:
+        """List all links; a must-link group is a chain of pairs, a cannot-link group all of its pairs."""
+        pairs = [links.must, links.cannot]
+        signs = [np.ones(len(links.must)), -np.ones(len(links.cannot))]
+        weights = [links.must_weights, links.cannot_weights]
+        for members, weight in zip(links.must_groups, links.must_groups.weights, strict=True):
+            pairs.append(np.column_stack([members[:-1], members[1:]]))
+            signs.append(np.ones(len(members) - 1))
+            weights.append(np.full(len(members) - 1, weight))
+        for members, weight in zip(links.cannot_groups, links.cannot_groups.weights, strict=True):
+            first, second = np.triu_indices(len(members), 1)
+            pairs.append(np.column_stack([members[first], members[second]]))
+            signs.append(-np.ones(len(first)))
+            weights.append(np.full(len(first), weight))
+        return cls(
+            np.concatenate(pairs).astype(np.int64),
+            np.concatenate(signs),
+            np.minimum(np.concatenate(weights), _CERTAIN),
+        )
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The rows that some vote names, ascending."""
+        return np.unique(self.pairs)
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """The pairs as places in `rows`."""
+        return np.searchsorted(self.rows, self.pairs)
+
+    def join(self) -> np.ndarray:
+        """Return the group of each of `rows`, joined greedily by the sums of votes."""
+        between: list[dict[int, float]] = [{} for _ in self.rows]
+        for (i, j), vote in zip(self.places.tolist(), (self.signs * self.weights).tolist(), strict=True):
+            between[i][j] = between[j][i] = between[i].get(j, 0.0) + vote
+        queue = [
+            (-vote, i, j)
+            for i, others in enumerate(between)
+            for j, vote in others.items()
+            if vote > 0 < j - i
+        ]
+        heapq.heapify(queue)
+        group = list(range(len(self.rows)))
+        alive = [True] * len(group)
+        while queue:
+            vote, i, j = heapq.heappop(queue)
+            if not (alive[i] and alive[j]) or between[i].get(j) != -vote:
+                continue  # one of them was joined meanwhile, or the sum has changed
+            if len(between[i]) < len(between[j]):
+                i, j = j, i
+            alive[j] = False
+            group[j] = i
+            del between[i][j]
+            for other, value in between[j].items():
+                if other == i:
+                    continue
+                del between[other][j]
+                total = between[i][other] = between[other][i] = between[i].get(other, 0.0) + value
+                if total > 0:
+                    heapq.heappush(queue, (-total, min(i, other), max(i, other)))
+        found = np.array(group, dtype=np.int64)
+        while not ((further := found[found]) == found).all():
+            found = further
+        return found
+
+    def agree(self, group: np.ndarray) -> np.ndarray:
+        """Tell which votes agree with groups of `rows`."""
+        first, second = self.places.T
+        return np.asarray((group[first] == group[second]) == (self.signs > 0))
+
+    def believed_links(self, believed: np.ndarray, n_samples: int) -> Supervision:
+        """Return the believed votes as links."""
+        must = believed & (self.signs > 0)
+        cannot = believed & (self.signs < 0)
+        return Supervision.from_links(n_samples, must=self.pairs[must], cannot=self.pairs[cannot])
+
+
+def compute_unreliability(
+    votes: Votes,
+    believed: np.ndarray,
+    class_of: np.ndarray,
+    medoids: np.ndarray,
+    n_clusters: int,
+    rate: float,
+) -> np.ndarray:
+    r"""Return for each row the chance that its class is wrong, by the links alone; 1 where there is no class.
+
+    The root of a class is its row with most must-links inside; its chance is 0. From there outwards, a row
+    adds up the log-odds of its links to rows nearer to a root. With :math:`\rho` the chance that the other
+    row is right, a link that agrees counts :math:`\log(s/u)` for
+    :math:`s = (1-\varepsilon)\rho + \varepsilon(1-\rho)` and :math:`u = 1 - s`. A cannot-link to one of many
+    other classes says little.
+    """
+    n = len(class_of)
+    chance = np.where(class_of >= 0, _UNREACHED, 1.0)
+    neighbors: dict[int, list[tuple[int, float, float]]] = {}
+    inside = np.zeros(n)
+    use = votes.pairs[believed], votes.signs[believed], votes.weights[believed]
+    for (i, j), sign, weight in zip(*(part.tolist() for part in use), strict=True):
+        neighbors.setdefault(i, []).append((j, sign, weight))
+        neighbors.setdefault(j, []).append((i, sign, weight))
+        if sign > 0 and class_of[i] == class_of[j] >= 0:
+            inside[i] += weight
+            inside[j] += weight
+    inside[medoids] += 0.5
+    placed = np.flatnonzero(class_of >= 0)
+    order = placed[np.lexsort((placed, -inside[placed], class_of[placed]))]
+    layer = order[np.unique(class_of[order], return_index=True)[1]].tolist()
+    depth = dict.fromkeys(layer, 0)
+    chance[layer] = 0.0
+    k = max(n_clusters, 2)
+    level = 0
+    while layer:
+        level += 1
+        following = {
+            j
+            for i in layer
+            for j, sign, _ in neighbors.get(i, ())
+            if j not in depth and class_of[j] >= 0 and (sign > 0) == (class_of[j] == class_of[i])
+        }
+        depth.update(dict.fromkeys(following, level))
+        for i in following:
+            odds = 0.0
+            for other, sign, weight in neighbors[i]:
+                if depth.get(other, level) >= level:
+                    continue
+                right = 1.0 - chance[other]
+                agree = (1.0 - rate) * right + rate * (1.0 - right)
+                against = 1.0 - agree
+                if class_of[other] == class_of[i]:
+                    odds += sign * weight * np.log(agree / against)
+                elif sign > 0:
+                    odds -= weight * np.log(agree / against)
+                else:
+                    odds += weight * np.log(agree * (k - 1) / (against + (k - 2) * agree))
+            chance[i] = min(1.0 / (1.0 + np.exp(min(odds, 500.0))), 0.49)
+        layer = sorted(following)
+    return chance
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorRate:
+    """The share of links that are wrong.
+
+    Attributes
+    ----------
+    mean : float
+        The posterior mean.
+    low, high : float
+        Where it lies with a probability of 90 %.
+    same, different : float
+        The chance that a pair that belongs together is linked as apart, and the other way round.
+    """
+
+    mean: float
+    low: float
+    high: float
+    same: float
+    different: float
+
+    @classmethod
+    def fixed(cls, rate: float) -> ErrorRate:
+        """Return a rate that is given and not learned."""
+        return cls(rate, rate, rate, rate, rate)
+
+
+def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> ErrorRate:
+    """Estimate the error rate from the probability of each link by the rows and the other links.
+
+    The probabilities may be too cautious or too bold: they are raised to a power, averaged over a grid with
+    the rate.
+    """
+    a, b = RATE_PRIOR
+    odds = np.log(np.clip(predicted, 1e-6, 1 - 1e-6) / np.clip(1 - predicted, 1e-6, 1 - 1e-6))
+    weights = np.ones(len(odds)) if weights is None else np.minimum(weights, 1.0)
+    sharpened = 1.0 / (1.0 + np.exp(-np.outer(_SHARPNESS, odds)))[:, None]
+    likelihood = np.log((1 - _RATES)[:, None] * sharpened + _RATES[:, None] * (1 - sharpened)) @ weights
+    prior = (a - 1) * np.log(_RATES) + (b - 1) * np.log1p(-_RATES)
+    scores = likelihood + prior - np.abs(np.log(_SHARPNESS))[:, None]
+    chances = np.exp(scores - scores.max()) * np.gradient(_RATES)
+    chances = chances.sum(axis=0) / chances.sum()
+    mean = float(chances @ _RATES)
+    below = np.cumsum(chances) - chances / 2
+    low, high = np.interp([0.05, 0.95], below, _RATES)
+    return ErrorRate(mean, float(low), float(high), mean, mean)
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """Posteriors of linked rows and of links.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows,)
+        The linked rows.
+    classes : ndarray of shape (n_rows, n_classes)
+        The probability of each class.
+    right : ndarray of shape (n_votes,)
+        The probability that each link is right.
+    predicted : ndarray of shape (n_votes,)
+        The same without the link itself: what the rows and the other links say.
+    rate : ErrorRate
+        The share of wrong links.
+    """
+
+    rows: np.ndarray
+    classes: np.ndarray
+    right: np.ndarray
+    predicted: np.ndarray
+    rate: ErrorRate
+
+
+def infer_beliefs(
+    votes: Votes, prior: np.ndarray, roots: dict[int, int], n_missing: int, rate: float | None
+) -> Beliefs:
+    """Combine what rows and links say by belief propagation.
+
+    Parameters
+    ----------
+    votes : Votes
+        All links, believed or not.
+    prior : ndarray of shape (n_rows, n_classes)
+        The share of each class in each of ``votes.rows``, without the row's own label.
+    roots : dict of int to int
+        The row that defines a class, for each class that has one.
+    n_missing : int
+        How many classes were not found yet.
+    rate : float or None
+        The error rate, or None to estimate it.
+    """
+    n_classes = prior.shape[1]
+    unseen = _NEW_CLASS[0] if n_missing > 0 else _NEW_CLASS[1]
+    prior = (1 - _DOUBT) * prior + _DOUBT / n_classes
+    prior = np.column_stack([(1 - unseen) * prior, np.full(len(prior), unseen)])
+    for c, row in roots.items():
+        place = int(np.searchsorted(votes.rows, row))
+        if place < len(votes.rows) and votes.rows[place] == row:
+            prior[place] *= 1 - _ROOT
+            prior[place, c] += _ROOT
+    if rate is None:
+        _, together = _propagate(votes, prior, START_RATE, START_RATE)
+        predicted = np.where(votes.signs > 0, together, 1 - together)
+        found = estimate_rate(predicted, votes.weights)
+        found = _estimate_kinds(found, votes, predicted)
+    else:
+        found = ErrorRate.fixed(rate)
+    same, different = max(found.same, _LEAST_RATE), max(found.different, _LEAST_RATE)
+    if rate is not None:
+        same = different = max(rate, 1e-6)
+    classes, together = _propagate(votes, prior, same, different)
+    together = np.clip(together, 1e-9, 1 - 1e-9)
+    yes, no = _likelihoods(votes, same, different)
+    posterior = yes * together / (yes * together + no * (1 - together))
+    positive = votes.signs > 0
+    return Beliefs(
+        rows=votes.rows,
+        classes=classes[:, :-1] / np.maximum(classes[:, :-1].sum(axis=1, keepdims=True), 1e-300),
+        right=np.where(positive, posterior, 1 - posterior),
+        predicted=np.where(positive, together, 1 - together),
+        rate=found,
+    )
+
+
+def _likelihoods(votes: Votes, same: float, different: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability of each vote if its rows belong together, and if they do not."""
+    positive = votes.signs > 0
+    yes = np.where(positive, 1 - same, same) ** votes.weights
+    no = np.where(positive, different, 1 - different) ** votes.weights
+    return yes / (yes + no), no / (yes + no)
+
+
+def _estimate_kinds(rate: ErrorRate, votes: Votes, predicted: np.ndarray) -> ErrorRate:
+    """Add how often each kind of pair is mistaken, drawn towards the common rate."""
+    right = (1 - rate.mean) * predicted
+    right = right / np.maximum(right + rate.mean * (1 - predicted), 1e-12)
+    positive = votes.signs > 0
+    together = np.where(positive, right, 1 - right).sum()
+    apart = len(right) - together
+    same = (_KIND_ROWS * rate.mean + (1 - right[~positive]).sum()) / (_KIND_ROWS + together)
+    different = (_KIND_ROWS * rate.mean + (1 - right[positive]).sum()) / (_KIND_ROWS + apart)
+    return ErrorRate(rate.mean, rate.low, rate.high, float(same), float(different))
+
+
+def _propagate(
+    votes: Votes, prior: np.ndarray, same: float, different: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the posterior of each row's class, and for each vote the chance that its rows belong together.
+
+    The latter is what the messages say without the vote itself.
+    """
+    m = len(votes)
+    first, second = votes.places.T
+    source, target = np.r_[first, second], np.r_[second, first]
+    back = np.r_[np.arange(m, 2 * m), np.arange(m)]
+    incoming = csr_array((np.ones(2 * m), (target, np.arange(2 * m))), shape=(len(prior), 2 * m))
+    yes, no = (np.tile(part, 2)[:, None] for part in _likelihoods(votes, same, different))
+    logs = np.log(np.maximum(prior, 1e-12))
+    messages = np.zeros((2 * m, prior.shape[1]))
+
+    def send() -> tuple[np.ndarray, np.ndarray]:
+        totals = logs + incoming @ messages
+        without = totals[source] - messages[back]
+        without = np.exp(without - without.max(axis=1, keepdims=True))
+        return totals, without / without.sum(axis=1, keepdims=True)
+
+    for step in range(_ROUNDS):
+        chances = send()[1]
+        news = np.log(no + (yes - no) * chances)
+        news -= news.mean(axis=1, keepdims=True)
+        change = float(np.abs(news - messages).max(initial=0.0))
+        messages = news if step <= 4 else 0.5 * (messages + news)  # damped where there are cycles
+        if change < _SETTLED:
+            break
+    totals, chances = send()
+    posterior = np.exp(totals - totals.max(axis=1, keepdims=True))
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    return posterior, (chances[:m] * chances[m:]).sum(axis=1)

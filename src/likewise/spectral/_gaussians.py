@@ -1,0 +1,363 @@
+r"""Gaussian mixtures beside the graph: a metric learned from answers, and trusted only as far as it predicts.
+
+The graph of neighbours uses the metric of the columns as they come. Where the classes differ in directions of
+little variance that metric is wrong, and a Gaussian mixture finds the right one. Four mixtures are fitted to
+the rows whose cluster is known and, by EM, to the others. A log-linear stack combines their shares
+:math:`p_m` with the shares :math:`p_0` of the graph,
+
+.. math:: q(c) \propto \exp\bigl(a \log p_0(c) + \sum_m b_m \log p_m(c)\bigr), \qquad a, b_m \ge 0 .
+
+The weights maximise the log-likelihood of rows that neither the graph nor the mixtures were given (three
+folds), with a normal prior of mean 1 on a and an exponential prior on each b_m. So the graph is preferred
+while evidence is thin, and a mixture that predicts no better than the graph has weight 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment, minimize
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+
+_COLUMNS = 30  # more columns are reduced to their leading principal components
+_ROWS = 500  # EM looks at a sample of the rows whose cluster is not known
+_STEPS = 6
+_FREE_STEPS = 25
+_FOLDS = 3
+_FEWEST = 8  # rows of known cluster from which a metric is learned
+_RIDGE = 1e-3
+_LABELED_ONLY = 0.1  # weight of other rows in the first step, and throughout for the first candidate
+_GRAPH_FLOOR, _MIXTURE_FLOOR = 0.05, 0.02  # no cluster is less likely than this divided by their number
+_GRAPH_SPREAD = 0.3  # standard deviation of the prior on a
+_MIXTURE_COST = 1.0  # rate of the prior on b
+_UNUSED = 1e-3
+# Start ("graph" shares, or a mixture fitted "free" of answers), covariance, weight of unlabelled rows.
+_CANDIDATES = (("graph", "tied", 0.1), ("graph", "own", 1.0), ("free", "tied", 1.0), ("free", "own", 1.0))
+
+GraphShares = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class MixtureSpace:
+    """Rows prepared for mixtures: few columns, a sample for EM, and the products of its columns.
+
+    With the products as columns of their own, scatter matrices and quadratic forms of all clusters are single
+    matrix products.
+    """
+
+    def __init__(self, X: np.ndarray, n_clusters: int, random_state: int) -> None:
+        self.n_clusters, self.random_state = n_clusters, random_state
+        X = np.asarray(X, dtype=np.float64)
+        if X.shape[1] > _COLUMNS and len(X) > _COLUMNS:
+            fit_on = X[_draw(len(X), 20 * _ROWS, random_state)]
+            solver = "covariance_eigh" if X.shape[1] <= 2000 else "randomized"
+            reduction = PCA(_COLUMNS, svd_solver=solver, random_state=random_state).fit(fit_on)
+            X = reduction.transform(X)
+        self.X = X - X.mean(axis=0)
+        self.sample = _draw(len(X), _ROWS, random_state)
+        self._first, self._second = np.triu_indices(self.X.shape[1])
+        self._multiplicity = np.where(self._first == self._second, 1.0, 2.0)
+        self._free: list[np.ndarray] | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns after the reduction."""
+        return int(self.X.shape[1])
+
+    def products(self, X: np.ndarray) -> np.ndarray:
+        """Return the products of all pairs of columns."""
+        return np.asarray(X[:, self._first] * X[:, self._second])
+
+    def unpack(self, packed: np.ndarray) -> np.ndarray:
+        """Return symmetric matrices from rows of products."""
+        full = np.empty((len(packed), self.n_columns, self.n_columns))
+        full[:, self._first, self._second] = packed
+        full[:, self._second, self._first] = packed
+        return full
+
+    def pack(self, matrices: np.ndarray) -> np.ndarray:
+        """Return the rows whose inner product with `products` is the quadratic form of each matrix."""
+        return np.asarray(matrices[:, self._first, self._second] * self._multiplicity)
+
+    def free_shares(self) -> list[np.ndarray]:
+        """Return shares of tied mixtures fitted without answers, on the sample, from two k-means starts.
+
+        One start is k-means on the columns as they are, the other on whitened columns.
+        """
+        if self._free is None:
+            X = self.X[self.sample]
+            variance, turn = np.linalg.eigh(np.cov(X.T).reshape(self.n_columns, -1))
+            scale = np.sqrt(np.maximum(variance, 0) + _RIDGE * max(variance.mean(), 1e-12))
+            self._free = []
+            for space in (X, X @ (turn / scale)):
+                k_means = KMeans(self.n_clusters, n_init=2, random_state=self.random_state).fit(space)
+                start = np.eye(self.n_clusters)[k_means.labels_]
+                none = np.zeros(len(X), dtype=bool)
+                self._free.append(
+                    _fit_mixture(self, X, self.products(X), start, none, "tied", 1.0, _FREE_STEPS).shares
+                )
+        return self._free
+
+
+def _draw(n: int, size: int, random_state: int) -> np.ndarray:
+    if n <= size:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """A fitted mixture: log densities are quadratic in the columns."""
+
+    means: np.ndarray
+    precisions: np.ndarray  # one matrix, or one for each cluster
+    offsets: np.ndarray
+    shares: np.ndarray  # of the rows it was fitted to
+
+    def predict_shares(self, X: np.ndarray) -> np.ndarray:
+        """Return the probability of each cluster for other rows."""
+        logs = np.empty((len(X), len(self.means)))
+        for c, mean in enumerate(self.means):
+            precision = self.precisions[c if len(self.precisions) > 1 else 0]
+            away = X - mean
+            logs[:, c] = self.offsets[c] - 0.5 * np.einsum("ij,ij->i", away @ precision, away)
+        return _softmax(logs)
+
+
+def _softmax(logs: np.ndarray) -> np.ndarray:
+    logs = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(logs / logs.sum(axis=1, keepdims=True))
+
+
+def _fit_mixture(
+    space: MixtureSpace,
+    X: np.ndarray,
+    products: np.ndarray,
+    start: np.ndarray,
+    known: np.ndarray,
+    covariance: str,
+    weight: float,
+    n_steps: int = _STEPS,
+) -> _Mixture:
+    """Fit by EM from shares in `start`; rows marked `known` keep theirs, others count `weight`."""
+    d, k = space.n_columns, start.shape[1]
+    shares, prior_rows = start, 2.0 * d + 5.0
+    diagonal = np.diag_indices(d)
+    for step in range(n_steps):
+        row_weight = np.where(known, 1.0, _LABELED_ONLY if step == 0 and known.any() else weight)
+        weighted = shares * row_weight[:, None]
+        counts = weighted.sum(axis=0)
+        total = counts.sum()
+        means = weighted.T @ X / np.maximum(counts, 1e-9)[:, None]
+        mean_products = space.products(means)
+        if step < 2:  # the weights of rows, and so their common scatter, change no more
+            second = row_weight @ products
+        pooled = space.unpack(((second - counts @ mean_products) / total)[None])[0]
+        shrink = d / (d + max(total - k, 1.0))
+        tied = (1.0 - shrink) * pooled
+        tied[diagonal] = np.diag(pooled) + _RIDGE * max(np.trace(pooled) / d, 1e-12)
+        offsets = np.log((counts + 1.0) / (total + k))
+        if covariance == "tied":
+            precisions = np.linalg.inv(tied)[None]
+            linear = means @ precisions[0]
+            logs = X @ linear.T - 0.5 * np.einsum("kd,kd->k", linear, means) + offsets
+        else:
+            own = space.unpack(weighted.T @ products - counts[:, None] * mean_products)
+            own = (own + prior_rows * tied) / (counts + prior_rows)[:, None, None]
+            precisions = np.linalg.inv(own)
+            offsets = offsets - 0.5 * np.linalg.slogdet(own)[1]
+            linear = np.einsum("kde,ke->kd", precisions, means)
+            logs = X @ linear.T - 0.5 * (products @ space.pack(precisions).T)
+            logs += offsets - 0.5 * np.einsum("kd,kd->k", linear, means)
+        found = _softmax(logs)
+        shares = np.where(known[:, None], start, found)
+    return _Mixture(means, precisions, offsets, found)
+
+
+def _fit_candidates(
+    space: MixtureSpace, graph: np.ndarray, rows: np.ndarray, targets: np.ndarray, use: tuple[int, ...]
+) -> list[_Mixture]:
+    """Fit the candidates in `use` to rows with known clusters and the sample of the others."""
+    others = np.setdiff1d(space.sample, rows, assume_unique=True)
+    everything = np.concatenate([rows, others])
+    X = space.X[everything]
+    products = space.products(X)
+    known = np.arange(len(everything)) < len(rows)
+    free: np.ndarray | None = None
+    found = []
+    for candidate in use:
+        origin, covariance, weight = _CANDIDATES[candidate]
+        if origin == "graph":
+            start = graph[everything]
+        else:
+            if free is None:
+                free = _match_free_start(space, rows, targets)
+            start = np.full((len(everything), targets.shape[1]), 1.0 / targets.shape[1])
+            start[len(rows) :] = free[np.searchsorted(space.sample, others)]
+        start = np.where(known[:, None], 0.0, start)
+        start[: len(rows)] = targets
+        found.append(_fit_mixture(space, X, products, start, known, covariance, weight))
+    return found
+
+
+def _match_free_start(space: MixtureSpace, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return the mixture fitted without answers that agrees best, its clusters put in the order of `targets`.
+
+    Agreement is judged by the nearest row of the sample for a known row that is not in it.
+    """
+    place = np.searchsorted(space.sample, rows)
+    place = np.minimum(place, len(space.sample) - 1)
+    inside = space.sample[place] == rows
+    if not inside.any():
+        from sklearn.metrics import pairwise_distances_argmin
+
+        place, inside = pairwise_distances_argmin(space.X[rows], space.X[space.sample]), np.ones_like(inside)
+    best, shares = -1.0, space.free_shares()[0]
+    for candidate in space.free_shares():
+        gain = candidate[place[inside]].T @ targets[inside]
+        source, target = linear_sum_assignment(gain, maximize=True)
+        if gain[source, target].sum() > best:
+            best = float(gain[source, target].sum())
+            shares = np.empty_like(candidate)
+            shares[:, target] = candidate[:, source]
+    return shares
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedMetric:
+    """Mixtures fitted to rows of known cluster, and their weights beside the graph.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (1 + n_used,)
+        The exponents of the stack: that of the graph, then those of the mixtures in use.
+    shares : list of ndarray of shape (n_samples, n_clusters)
+        What each mixture in use says of every row.
+    rows, clusters : ndarray
+        The rows it was fitted to and the cluster of each then.
+    held_out : list of ndarray of shape (n_rows, n_clusters)
+        What each mixture says of each of these rows when fitted without it.
+    space : MixtureSpace
+        Kept for the next fit.
+    """
+
+    weights: np.ndarray
+    shares: list[np.ndarray]
+    rows: np.ndarray
+    clusters: np.ndarray
+    held_out: list[np.ndarray]
+    space: MixtureSpace
+
+    def match(self, clusters_now: np.ndarray) -> np.ndarray:
+        """Return the mixture's cluster for each cluster of a later fit; -1 in `clusters_now` is unknown."""
+        k = self.space.n_clusters
+        table = 1e-3 * np.eye(k)
+        known = clusters_now >= 0
+        np.add.at(table, (self.clusters[known], clusters_now[known]), 1.0)
+        source, target = linear_sum_assignment(table, maximize=True)
+        order = np.empty(k, dtype=np.int64)
+        order[target] = source
+        return order
+
+    def combine(self, graph: np.ndarray, order: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the stacked shares of all rows.
+
+        With `rows` the result is for these alone, and mixtures do not use a row's own label.
+        """
+        if rows is None:
+            parts = self.shares
+        else:
+            parts = [part[rows] for part in self.shares]
+            place = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+            fitted = self.rows[place] == rows
+            for part, held_out in zip(parts, self.held_out, strict=True):
+                part[fitted] = held_out[place[fitted]]
+        return _stack(self.weights, graph, [part[:, order] for part in parts])
+
+
+def _floor(shares: np.ndarray, floor: float) -> np.ndarray:
+    return np.asarray(np.log((1.0 - floor) * shares + floor / shares.shape[1]))
+
+
+def _stack(weights: np.ndarray, graph: np.ndarray, mixtures: list[np.ndarray]) -> np.ndarray:
+    logs = weights[0] * _floor(graph, _GRAPH_FLOOR)
+    for weight, shares in zip(weights[1:], mixtures, strict=True):
+        logs += weight * _floor(shares, _MIXTURE_FLOOR)
+    return _softmax(logs)
+
+
+def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], targets: np.ndarray) -> np.ndarray:
+    """Return the exponents that predict held-out rows best, given their priors. The problem is concave."""
+    logs = np.stack([_floor(graph, _GRAPH_FLOOR), *(_floor(m, _MIXTURE_FLOOR) for m in mixtures)])
+
+    def negative(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = np.tensordot(weights, logs, 1)
+        shares = _softmax(scores)
+        peak = scores.max(axis=1)
+        total = np.log(np.exp(scores - peak[:, None]).sum(axis=1)) + peak
+        value = float((total - (scores * targets).sum(axis=1)).sum())
+        slope = np.tensordot(logs, shares - targets, 2)
+        away = weights[0] - 1.0
+        slope[0] += away / _GRAPH_SPREAD**2
+        slope[1:] += _MIXTURE_COST
+        return value + away**2 / (2 * _GRAPH_SPREAD**2) + _MIXTURE_COST * weights[1:].sum(), slope
+
+    start = np.r_[1.0, np.full(len(mixtures), 0.2)]
+    bounds = [(0.05, 1.5)] + [(0.0, 1.5)] * len(mixtures)
+    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
+
+
+def learn_metric(
+    space: MixtureSpace,
+    graph_shares: GraphShares,
+    rows: np.ndarray,
+    clusters: np.ndarray,
+    targets: np.ndarray,
+) -> LearnedMetric | None:
+    """Fit mixtures to rows of known cluster and weigh them beside the graph by held-out rows.
+
+    Parameters
+    ----------
+    space : MixtureSpace
+        The rows.
+    graph_shares : callable
+        Called as ``graph_shares(rows, targets)``: the shares of all rows by the graph, given those of some.
+    rows : ndarray
+        The rows whose cluster is known, ascending.
+    clusters : ndarray
+        The cluster of each.
+    targets : ndarray of shape (n_rows, n_clusters)
+        The probability of each cluster for these rows.
+
+    Returns
+    -------
+    LearnedMetric or None
+        None if too few rows or a single cluster are known.
+    """
+    if len(rows) < _FEWEST or len(np.unique(clusters)) < 2:
+        return None
+    rng = np.random.default_rng([space.random_state, len(rows)])
+    fold = np.empty(len(rows), dtype=np.int64)
+    fold[np.lexsort((rng.random(len(rows)), clusters))] = np.arange(len(rows)) % _FOLDS
+    every = tuple(range(len(_CANDIDATES)))
+    graph_held_out = np.empty_like(targets)
+    held_out = [np.empty_like(targets) for _ in every]
+    for f in range(_FOLDS):
+        left, rest = fold == f, fold != f
+        graph = graph_shares(rows[rest], targets[rest])
+        graph_held_out[left] = graph[rows[left]]
+        X = space.X[rows[left]]
+        for part, mixture in zip(
+            held_out, _fit_candidates(space, graph, rows[rest], targets[rest], every), strict=True
+        ):
+            part[left] = mixture.predict_shares(X)
+    weights = _fit_stack(graph_held_out, held_out, targets)
+    used = tuple(m for m in every if weights[m + 1] > _UNUSED)
+    shares: list[np.ndarray] = []
+    if used:
+        mixtures = _fit_candidates(space, graph_shares(rows, targets), rows, targets, used)
+        shares = [mixture.predict_shares(space.X) for mixture in mixtures]
+    kept = np.r_[weights[0], weights[[m + 1 for m in used]]]
+    return LearnedMetric(kept, shares, rows, clusters, [held_out[m] for m in used], space)

@@ -1,0 +1,224 @@
+"""Classes from links that may be wrong: what each link is worth, and shares that weigh them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likewise.spectral._classes import Anchors, Passed, Ready, interpolate_shares, normalize_shares
+from likewise.spectral._evidence import START_RATE, Beliefs, Votes, compute_unreliability, infer_beliefs
+from likewise.spectral._gaussians import GraphShares, LearnedMetric
+
+_NOISE = (
+    1.0  # how far a row in doubt may part from its label: the variance at even odds, relative to the field
+)
+_LEAST_NOISE_RATE = 0.01
+_STAND_INS = 3  # rows next to a medoid that may stand for it
+_STAND_IN_RIGHT = 0.9  # the chance that such a row has the class of its medoid
+_STAND_IN_OTHER = 0.03  # the chance that it has the class of the other medoid if there are two classes
+_SETTLED_ODDS = 3.0  # log-odds from which the first link is taken as settled
+_MOST_CHECKS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Founding:
+    """Two clusters rest on one question: are the two first medoids two groups?
+
+    Attributes
+    ----------
+    medoids : tuple of (int, int)
+        The medoids of the two first clusters.
+    log_odds : float
+        How likely they belong together, by the link between them and by links to rows next to them.
+    check : tuple of (int, int) or None
+        A pair whose answer would confirm or refute it; None if it is settled.
+    """
+
+    medoids: tuple[int, int]
+    log_odds: float
+    check: tuple[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What links that may be wrong are worth.
+
+    Attributes
+    ----------
+    votes : Votes
+        The links.
+    believed : ndarray of shape (n_votes,)
+        Which of them the classes were derived from.
+    beliefs : Beliefs
+        The posterior of rows and links.
+    unreliability : ndarray of shape (n_samples,)
+        The chance that the class of each row is wrong, by the links alone; 1 for rows without a class.
+    founding : Founding or None
+        The first link, where all depends on it.
+    """
+
+    votes: Votes
+    believed: np.ndarray
+    beliefs: Beliefs
+    unreliability: np.ndarray
+    founding: Founding | None
+
+
+def judge_founding(X: np.ndarray, ready: Ready, votes: Votes, rate: float | None) -> Founding | None:
+    """Weigh the link between the two first medoids, if there is one, with links to rows next to them.
+
+    With two clusters a wrong link between the medoids turns every later answer into the wrong class, and
+    nothing contradicts it. So it is checked with rows that lie next to the medoids.
+    """
+    a, b = sorted(ready.medoids.tolist())
+    direct = (votes.pairs == [a, b]).all(axis=1)
+    if not direct.any():
+        return None
+    rate = START_RATE if rate is None else max(rate, _LEAST_NOISE_RATE)
+    odds = float((votes.signs * votes.weights)[direct].sum() * np.log((1 - rate) / rate))
+    joined = (1 - rate) * (_STAND_IN_OTHER + _STAND_IN_RIGHT) + rate * (1 - _STAND_IN_OTHER - _STAND_IN_RIGHT)
+    parted = (1 - rate) * _STAND_IN_OTHER + rate * (1 - _STAND_IN_OTHER)
+    near = {medoid: _nearest(X, medoid) for medoid in (a, b)}
+    asked = {tuple(pair) for pair in votes.pairs.tolist()}
+    n_checks, check = 0, None
+    for rank in range(_STAND_INS):
+        for medoid, other in ((a, b), (b, a)):
+            stand_in = near[other][rank] if rank < len(near[other]) else medoid
+            if stand_in in (a, b) or stand_in in near[medoid]:
+                continue
+            pair = (min(medoid, stand_in), max(medoid, stand_in))
+            if pair not in asked:
+                check = check or (medoid, stand_in)
+                continue
+            n_checks += 1
+            at = (votes.pairs == pair).all(axis=1)
+            together = votes.signs[at][0] > 0
+            odds += float(np.log(joined / parted) if together else np.log((1 - joined) / (1 - parted)))
+    settled = abs(odds) >= _SETTLED_ODDS or n_checks >= _MOST_CHECKS
+    return Founding((a, b), odds, None if settled else check)
+
+
+def _nearest(X: np.ndarray, row: int) -> list[int]:
+    away = ((X - X[row]) ** 2).sum(axis=1)
+    away[row] = np.inf
+    return [int(r) for r in np.argsort(away, kind="stable")[:_STAND_INS]]
+
+
+def weigh_links(
+    ready: Ready,
+    passed: Passed,
+    votes: Votes,
+    believed: np.ndarray,
+    n_clusters: int | None,
+    rate: float | None,
+    metric: LearnedMetric | None,
+    founding: Founding | None,
+) -> Passed:
+    """Return classes with shares that take links as evidence, given those that take them as certain."""
+    start = START_RATE if rate is None else max(rate, _LEAST_NOISE_RATE)
+    n_classes = passed.n_classes
+    unreliability = compute_unreliability(
+        votes, believed, passed.class_of, ready.medoids, n_clusters or n_classes, start
+    )
+    if not len(votes):
+        return passed
+    prior = _hold_out(ready, passed)[votes.rows]
+    if metric is not None:
+        prior = _distribute(passed, prior, metric, votes.rows)
+    roots = {int(passed.class_of[row]): int(row) for row in np.flatnonzero(unreliability == 0.0)}
+    n_missing = 0 if n_clusters is None else n_clusters - n_classes
+    beliefs = infer_beliefs(votes, prior, roots, n_missing, rate)
+    shares, unreached = _soften(ready, passed, beliefs)
+    if metric is not None:
+        shares = _distribute(passed, shares, metric)
+    shares[beliefs.rows] = beliefs.classes
+    evidence = Evidence(votes, believed, beliefs, unreliability, founding)
+    return replace(passed, shares=shares, unreached=unreached, evidence=evidence)
+
+
+def _hold_out(ready: Ready, passed: Passed) -> np.ndarray:
+    """Return the shares of all rows, those of linked anchors without their own label."""
+    anchors, shares = passed.anchors, passed.shares.copy()
+    if not ready.smoother.keeps_influence(len(anchors.rows)):
+        # Too many to hold out each: what its neighbours have comes nearest.
+        shares[anchors.rows] = ready.smoother.spread(passed.shares, 1, 0.0)[anchors.rows]
+        return shares
+    targets = np.eye(passed.n_classes)[anchors.classes]
+    base, counts = anchors.compute_base(ready, targets)
+    found = ready.smoother.hold_out(base, anchors.rows, targets)
+    # The label is taken out of the counts of its first cluster too.
+    first = ready.first[anchors.rows]
+    rest = counts[first] - targets * anchors.linked[:, None]
+    total = rest.sum(axis=1, keepdims=True)
+    rest = np.where(total > 0, rest / np.where(total > 0, total, 1.0), 1.0 / passed.n_classes)
+    with_own = (counts / counts.sum(axis=1, keepdims=True))[first]
+    found += ready.smoothed[anchors.rows, first][:, None] * (rest - with_own)
+    shares[anchors.rows[anchors.linked]] = normalize_shares(found)[anchors.linked]
+    return shares
+
+
+def _soften(ready: Ready, passed: Passed, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
+    """Pass the classes along the graph again, from posteriors in place of certain labels."""
+    anchors = passed.anchors
+    if not ready.smoother.keeps_influence(len(anchors.rows)):
+        return passed.shares.copy(), passed.unreached
+    targets = np.eye(passed.n_classes)[anchors.classes]
+    place = np.minimum(np.searchsorted(beliefs.rows, anchors.rows), len(beliefs.rows) - 1)
+    known = anchors.linked & (beliefs.rows[place] == anchors.rows)
+    targets[known] = beliefs.classes[place[known]]
+    sure = targets.max(axis=1)
+    noise = np.where(known, _NOISE * 4.0 * sure * (1.0 - sure), 0.0)
+    base, _ = anchors.compute_base(ready, targets)
+    shares, _ = interpolate_shares(ready, base, anchors, targets, noise)
+    return shares, passed.unreached
+
+
+def _distribute(
+    passed: Passed, shares: np.ndarray, metric: LearnedMetric, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """Return shares of classes whose clusters have the shares of the stack.
+
+    Inside a cluster its classes keep their proportions. With `rows` the shares are those of these rows, held
+    out.
+    """
+    clusters = passed.cluster_of_class
+    k = int(clusters.max()) + 1
+    of_cluster = shares @ np.eye(k)[clusters]
+    class_then = passed.class_of[metric.rows]
+    now = np.where(class_then >= 0, clusters[np.maximum(class_then, 0)], -1)
+    stacked = metric.combine(of_cluster, metric.match(now), rows)
+    size = np.bincount(clusters, minlength=k)[clusters]
+    total = of_cluster[:, clusters]
+    part = np.where(total > 1e-6, shares / np.maximum(total, 1e-300), 1.0 / size)
+    return normalize_shares(part * stacked[:, clusters])
+
+
+def stack_shares(passed: Passed, metric: LearnedMetric) -> Passed:
+    """Return classes whose shares use a learned metric, where links are certain.
+
+    Rows with a class, and classes that links rule out for a row, stay as they are.
+    """
+    shares = _distribute(passed, passed.shares, metric)
+    fixed = passed.anchors.rows[passed.anchors.linked]
+    shares[fixed] = passed.shares[fixed]
+    shares[passed.shares < 1e-9] = 0.0
+    return replace(passed, shares=normalize_shares(shares))
+
+
+def make_graph_shares(ready: Ready, passed: Passed) -> GraphShares:
+    """Return a function that gives the shares of clusters in all rows, given those of some."""
+    k = int(passed.cluster_of_class.max()) + 1
+    of_medoid = passed.cluster_of_class[passed.shares[ready.medoids].argmax(axis=1)]
+
+    def compute(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        everything = np.union1d(rows, ready.medoids)
+        linked = np.isin(everything, rows)
+        values = np.zeros((len(everything), k))
+        values[np.searchsorted(everything, ready.medoids)] = np.eye(k)[of_medoid]
+        values[linked] = targets
+        anchors = Anchors(everything, values.argmax(axis=1), linked)
+        base, _ = anchors.compute_base(ready, values)
+        return normalize_shares(ready.smoother.interpolate(base, rows, targets))
+
+    return compute
