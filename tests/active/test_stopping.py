@@ -143,7 +143,7 @@ def test_settled_labels_that_the_answers_do_not_bear_out_are_no_sign_to_stop():
     assert (found.changed, found.accuracy, found.worth_asking) == (0.0, 0.0, True)
     assert found.advice == (
         "0.0% of the labels changed over the last 10 answers, but only 0% (0% to 24%) of the held-out "
-        "answers are foretold: go on, or try another model."
+        "answers are predicted: go on, or try another model."
     )
 
 
@@ -155,7 +155,7 @@ def test_a_few_answers_that_bear_them_out_are_not_certain_enough():
     found = asking.progress()
     assert (found.accuracy, found.worth_asking) == (1.0, True)
     assert found.advice.endswith(
-        "100% (80% to 100%) of the held-out answers are foretold, which is not certain enough: go on."
+        "100% (80% to 100%) of the held-out answers are predicted, which is not certain enough: go on."
     )
     asking.tell(Question.pair(15, 31), "DIFFERENT")
     assert not asking.progress().worth_asking
@@ -221,10 +221,10 @@ def test_looking_again_costs_no_fit():
     asking = held(Interview(X, model=Echo(n_clusters=3), strategy=RandomPairs()), y, 15)
     Echo.fits = 0
     asking.progress()
-    assert Echo.fits == 7  # now, ten answers ago, and five folds
+    assert Echo.fits == 8  # now, ten answers ago, before the first, and five folds
     asking.progress()
     _ = asking.progress(last=10).changed
-    assert Echo.fits == 7
+    assert Echo.fits == 8
 
 
 @pytest.mark.parametrize("last", [0, -1, 1.5, None])

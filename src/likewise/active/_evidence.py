@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 _CERTAIN = 20.0  # weight of hints given beforehand: as good as certain
 _SUSPICIOUS = 0.3  # answers that are wrong with at least this chance are listed
-_FIRST_METRIC, _METRIC_GROWTH = (
-    8,
-    1.25,
-)  # a metric is learned from 8 answers, again when they grow by a quarter
+_FIRST_METRIC = 8  # answers from which a metric is learned
+_METRIC_GROWTH = (1.25, 1.5)  # it is learned again when there are this many times as many: at first, later
+_METRIC_EARLY = 28
 _FEWEST_ANSWERS = 5  # of each of two annotators, from which their rates are told apart
 _REVERSED_ANSWERS = 15  # answers from which an annotator may be believed in reverse
 _ANNOTATOR_PRIOR = (1.0, 8.0)  # Beta: one answer in nine is wrong
@@ -62,7 +61,7 @@ def metric_due(n_answers: int) -> int:
     due = _FIRST_METRIC
     if n_answers <= due:
         return n_answers
-    while (following := math.ceil(due * _METRIC_GROWTH)) <= n_answers:
+    while (following := math.ceil(due * _METRIC_GROWTH[due >= _METRIC_EARLY])) <= n_answers:
         due = following
     return due
 

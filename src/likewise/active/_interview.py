@@ -41,7 +41,7 @@ from likewise.active._models import Fits, check_model, default_model
 from likewise.active._names import model_for, strategy_named
 from likewise.active._pool import Pool
 from likewise.active._pooled import Pooled
-from likewise.active._questions import Key, Question, Reply, Said, keys_of
+from likewise.active._questions import Answer, Key, Question, Reply, Said, keys_of
 from likewise.active._state import Knowledge, State, Strategy, find_neither
 from likewise.active._stopping import Outlook, outlook
 from likewise.active.strategies import default_strategy
@@ -179,7 +179,9 @@ class Interview:
         if model is None and self.n_clusters is not None:
             model = default_model(self.n_clusters)
         self.model = None if model is None else check_model(model, self.strategy, self.given)
-        self._weighs_errors = self.errors != 0 and "error_rate" in getattr(self.model, "get_params", dict)()
+        parameters = {} if self.model is None else self.model.get_params()
+        self._weighs_errors = self.errors != 0 and "error_rate" in parameters
+        self._learns_metric = bool(parameters.get("learn_metric"))
         if self.model is not None and self._weighs_errors:
             self.model.set_params(error_rate=self.errors)
         if self.model is None and self.strategy.needs:
@@ -193,7 +195,8 @@ class Interview:
         self._known: tuple[int, Knowledge] | None = None
         self._found_suspects: tuple[int, tuple[Suspect, ...]] | None = None
         self._fits = Fits(self.model, self.X, self.n_clusters, self.discover, self.seed)
-        self._metric_model: tuple[tuple[Reply, ...], Any] | None = None  # by the answers it learned from
+        # By their answers: the last two, and the one whose metric the others use.
+        self._recent_fits: list[tuple[tuple[Reply, ...], tuple[Any, npt.NDArray[Any]]]] = []
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
         self._pooled = None if self.pool is None else Pooled(self, self.X, self.pool)
 
@@ -463,12 +466,19 @@ class Interview:
     def _known_by(self, replies: Sequence[Reply], weights: Sequence[float] | None = None) -> Knowledge:
         """Return what a model is fitted to, by some of the answers."""
         if self._weighs_errors:
-            neither = find_neither(self.given | supervision_of(replies, self.n_samples))
+            neither = self._find_neither(replies)
             return Knowledge.from_votes(collect_votes(self.given, replies, self.n_samples, weights), neither)
         if len(replies) == self.n_asked and replies == self.replies:
             return self._knowledge()
         hints = self.given | supervision_of(replies, self.n_samples)
         return Knowledge.of(hints, self._n_known_clusters)
+
+    def _find_neither(self, replies: Sequence[Reply]) -> npt.NDArray[np.int64]:
+        """Return the triplets answered NEITHER, which no link can hold."""
+        vague = [reply for reply in replies if reply.answer is Answer.NEITHER]
+        if not vague and "triplets" not in self.given.kinds:
+            return np.empty((0, 3), dtype=np.int64)
+        return find_neither(self.given | supervision_of(vague, self.n_samples))
 
     @property
     def _n_known_clusters(self) -> int | None:
@@ -479,22 +489,19 @@ class Interview:
 
     def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any]]:
         """Return the model fitted to some first answers, and the cluster of each row."""
-        if not self._weighs_errors:
-            return self._fits.of(self._known_by(replies))
-        due = metric_due(len(replies))
-        source = None if due == len(replies) else self._fit_metric(replies[:due])
+        for before, found in self._recent_fits:
+            if before == replies:
+                return found
+        due = metric_due(len(replies)) if self._learns_metric else len(replies)
+        source = None if due == len(replies) else self._fit_to(replies[:due])[0]
         found = self._fits.of(self._known_by(replies), source)
-        if len({reply.annotator for reply in replies}) > 1:
+        if self._weighs_errors and len({reply.annotator for reply in replies}) > 1:
             weights = weigh_annotators(replies, found[0].passed_.evidence)
             if weights is not None:
                 found = self._fits.of(self._known_by(replies, weights), source)
+        kept = [entry for entry in self._recent_fits if len(entry[0]) == due or entry is self._recent_fits[0]]
+        self._recent_fits = [(replies, found), *kept[:2]]
         return found
-
-    def _fit_metric(self, replies: tuple[Reply, ...]) -> Any:
-        """Return a model that learned its metric from some first answers; kept until others are due."""
-        if self._metric_model is None or self._metric_model[0] != replies:
-            self._metric_model = (replies, self._fits.of(self._known_by(replies))[0])
-        return self._metric_model[1]
 
     def _n_looked_at(self) -> int:
         """Return how many answers the model of the strategy knows: all, or as many as are enough for it."""
@@ -506,12 +513,13 @@ class Interview:
         believed = getattr(model, "believed_", None)
         if not self._weighs_errors or believed is None:
             return self._knowledge()
-        newer = supervision_of(self.replies[n:], self.n_samples)
-        hints = self.given.only(*(self.given.kinds - {"links"})) | believed | newer
-        earlier = supervision_of(self.replies[:n], self.n_samples)
-        if earlier.kinds & {"triplets"}:
-            hints = hints | Supervision.from_triplets(self.n_samples, find_neither(earlier), "NEITHER")
-        return Knowledge.of(hints.without_conflicts(), self._n_known_clusters)
+        hints = believed
+        if n < self.n_asked:
+            hints = (hints | supervision_of(self.replies[n:], self.n_samples)).without_conflicts()
+        neither = self._find_neither(self.replies[:n])
+        if len(neither):
+            hints = hints | Supervision.from_triplets(self.n_samples, neither, "NEITHER")
+        return Knowledge.of(hints, self._n_known_clusters)
 
     def _state(self, pending: frozenset[Any]) -> State:
         n = self._n_looked_at()

@@ -1,10 +1,10 @@
-"""When to stop asking: what the last answers changed, and how well answers are foretold by the others."""
+"""When to stop asking: what the last answers changed, how well they are predicted, how many look wrong."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 _FOLDS = 5
 _FEWEST = 10  # with fewer answers an interval would span nearly everything
 _SETTLED = 0.01  # so few of the labels may change over the last answers
-_RIGHT = 0.8  # so many of the held-out answers should be foretold for sure: it takes 16, all of them right
+_RIGHT = 0.8  # share of held-out answers that should be predicted: it takes 16, all of them right
 _Z = 1.959964  # 95 % of a normal distribution lie within
+_DISAGREE = 0.25  # from this estimated error rate on, answers disagree with the rows
+_POOR = 0.12  # from this one on, answers that change nothing more will not help
+_COMPARED = 30  # answers from which clusters should predict better than those before the first answer
+_WORSE = 0.05  # by this much they may predict worse, since the answers held out are few
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Outlook:
         What the strategy expects of it: its score, if it has one. What the number means is the strategy's
         own, so that only those of one strategy can be compared.
     accuracy : float or None
-        How well answers are foretold: the answers are cut into five folds, and for each the model is fitted
+        How well answers are predicted: the answers are cut into five folds, and for each the model is fitted
         to the others and to what was given beforehand. Of the pairs that an answer of the fold states and
         the others do not imply, the share that the labels get right counts; `accuracy` is the mean over the
         answers. None with fewer than 10 of them. A strategy asks what is in doubt, so that other rows are
@@ -54,10 +58,19 @@ class Outlook:
         Where that accuracy lies with 95 % confidence (Wilson 1927), answers being taken as independent.
     n_held_out : int
         How many answers it is the mean of: those that say something and are not implied.
+    start_accuracy : float or None
+        The share of the same answers that the clusters before the first answer get right.
+    error_rate : float or None
+        The estimated share of wrong answers; None where answers are certain.
+    error_interval : tuple of (float, float) or None
+        Where that share lies with a probability of 90 %.
+    n_suspects : int
+        How many answers look wrong; see ``Interview.suspects``.
     worth_asking : bool
-        False if there is nothing to ask, if the last answers were all UNSURE, or if the labels have settled
-        and the answers bear them out: no more than 1 % changed over the last answers, and the interval lies
-        above 80 %.
+        False if there is nothing to ask, if the last answers were all UNSURE, if the answers disagree with
+        the rows and with one another (an error rate of 25 % or more), or if the labels have settled: no more
+        than 1 % changed over the last answers, and either the interval lies above 80 % or so many answers
+        look wrong that more of this quality will not help.
     advice : str
         A sentence that says why.
 
@@ -80,6 +93,10 @@ class Outlook:
     n_held_out: int
     worth_asking: bool
     advice: str
+    start_accuracy: float | None = None
+    error_rate: float | None = None
+    error_interval: tuple[float, float] | None = None
+    n_suspects: int = 0
 
     def __str__(self) -> str:
         return self.advice
@@ -89,62 +106,74 @@ def outlook(interview: Interview, last: int) -> Outlook:
     """Look back on the last answers and on those held out. Everything is derived from the answers."""
     replies = interview.replies
     question = interview.ask()
-    changed, right = None, np.empty(0)
+    changed, right, at_start = None, np.empty(0), np.empty(0)
     if interview.model is not None and replies:
-        changed = _changed(_labels(interview, replies[:-last]), _labels(interview, replies))
-        right = _foretold(interview, replies)
+        labels = interview._fit_to(replies)[1]
+        changed = _changed(interview._fit_to(replies[:-last])[1], labels)
+        right, at_start = _predict_held_out(interview, replies)
     enough = len(right) >= _FEWEST
     accuracy = float(right.mean()) if enough else None
-    interval = None if accuracy is None else _interval(accuracy, len(right))
-    worth, advice = _advice(interview, question, changed, accuracy, interval, last)
-    return Outlook(
+    rate = interview.error_rate
+    found = Outlook(
         n_answers=len(replies),
         last=min(last, len(replies)),
         changed=changed,
         question=question,
         gain=None if question is None else question.score,
         accuracy=accuracy,
-        interval=interval,
+        interval=None if accuracy is None else _interval(accuracy, len(right)),
         n_held_out=len(right),
-        worth_asking=worth,
-        advice=advice,
+        worth_asking=True,
+        advice="",
+        start_accuracy=float(at_start.mean()) if enough else None,
+        error_rate=None if rate is None else rate.mean,
+        error_interval=None if rate is None else (rate.low, rate.high),
+        n_suspects=len(interview.suspects),
     )
+    worth, advice = _advice(interview, found, last)
+    return replace(found, worth_asking=worth, advice=advice)
 
 
-def _advice(
-    interview: Interview,
-    question: Question | None,
-    changed: float | None,
-    accuracy: float | None,
-    interval: tuple[float, float] | None,
-    last: int,
-) -> tuple[bool, str]:
+def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
     """Tell whether to go on, and why."""
     replies = interview.replies
-    if question is None:
+    if seen.question is None:
         return False, "The budget is spent." if interview.left == 0 else "There is nothing left to ask."
     if len(replies) < last:
         return True, f"There are fewer than {last} answers yet: go on."
     if all(reply.answer is Answer.UNSURE for reply in replies[-last:]):
         return False, f"Of the last {last} answers all were UNSURE: more like them will change nothing."
-    if changed is None:
+    if seen.changed is None:
         return True, "Without a model there are no labels to look at: go on as long as you like."
-    moved = f"{changed:.1%} of the labels changed over the last {last} answers"
-    if changed > _SETTLED:
+    wrong = ""
+    if seen.error_rate is not None and seen.error_interval is not None:
+        low, high = seen.error_interval
+        wrong = f"about {seen.error_rate:.0%} of the answers look wrong ({low:.0%} to {high:.0%})"
+        if seen.error_rate >= _DISAGREE:
+            return False, (
+                f"The answers disagree with the rows and with one another: {wrong}. Check the suspects "
+                "before you go on, or use other features."
+            )
+    moved = f"{seen.changed:.1%} of the labels changed over the last {last} answers"
+    if seen.accuracy is None or seen.interval is None or seen.start_accuracy is None:
+        few = "" if seen.changed > _SETTLED else ", but too few answers could be held out to check them"
+        return True, f"{moved}{few}: go on."
+    if seen.n_held_out >= _COMPARED and seen.accuracy < min(seen.start_accuracy - _WORSE, _RIGHT):
+        return True, (
+            f"The clusters predict held-out answers worse ({seen.accuracy:.0%}) than those before the "
+            f"first answer ({seen.start_accuracy:.0%}): check the suspects, or try other features."
+        )
+    if seen.changed > _SETTLED:
         return True, f"{moved}: go on."
-    if accuracy is None or interval is None:
-        return True, f"{moved}, but too few answers could be held out to check them: go on."
-    low, high = interval
-    foretold = f"{accuracy:.0%} ({low:.0%} to {high:.0%}) of the held-out answers are foretold"
-    if accuracy < _RIGHT:
-        return True, f"{moved}, but only {foretold}: go on, or try another model."
+    low, high = seen.interval
+    held_out = f"{seen.accuracy:.0%} ({low:.0%} to {high:.0%}) of the held-out answers are predicted"
+    if low < _RIGHT and seen.error_rate is not None and seen.error_rate >= _POOR:
+        return False, f"{moved}, and {wrong}: more answers of this quality will not help. Check the suspects."
+    if seen.accuracy < _RIGHT:
+        return True, f"{moved}, but only {held_out}: go on, or try another model."
     if low < _RIGHT:
-        return True, f"{moved} and {foretold}, which is not certain enough: go on."
-    return False, f"{moved} and {foretold}: more answers will change little."
-
-
-def _labels(interview: Interview, replies: Sequence[Reply]) -> npt.NDArray[Any]:
-    return interview._fits.labels(interview._known_by(replies))
+        return True, f"{moved} and {held_out}, which is not certain enough: go on."
+    return False, f"{moved} and {held_out}: more answers will change little."
 
 
 def _changed(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
@@ -153,19 +182,27 @@ def _changed(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
     return 1.0 - float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(before)
 
 
-def _foretold(interview: Interview, replies: Sequence[Reply]) -> npt.NDArray[np.float64]:
-    """Return for each held-out answer the share of its pairs that the others and the model get right."""
+def _predict_held_out(
+    interview: Interview, replies: Sequence[Reply]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return for each held-out answer the share of its pairs that the labels get right.
+
+    By the other answers and the model, and by the clusters before the first answer.
+    """
     if sum(bool(reply.piles) for reply in replies) < _FEWEST:
-        return np.empty(0)
-    found: list[float] = []
+        return np.empty(0), np.empty(0)
+    start = interview._fits.labels(interview._known_by(()))
+    found: list[tuple[float, float]] = []
     for fold in range(_FOLDS):
         known = interview._known_by([r for at, r in enumerate(replies) if at % _FOLDS != fold])
         labels = interview._fits.labels(known)
         state = _state(interview, known)
         for reply in replies[fold::_FOLDS]:
             share = _share_right(reply, state, labels)
-            found += [] if share is None else [share]
-    return np.array(found)
+            before = _share_right(reply, state, start)
+            found += [] if share is None or before is None else [(share, before)]
+    right, at_start = np.array(found, dtype=np.float64).reshape(-1, 2).T
+    return right, at_start
 
 
 def _state(interview: Interview, known: Knowledge) -> State:

@@ -89,16 +89,14 @@ def curve(data: ReportData) -> str:
     if not data.n_answers:
         return paragraphs("Nothing was answered yet. The groups are those that the features alone give.")
     parts = [paragraphs(data.advice)]
-    if data.accuracy is not None and "foretold" not in data.advice:
+    if data.accuracy is not None and "held-out answers" not in data.advice:
         low_high = (
             ""
             if data.interval is None
             else f" (95% interval {data.interval[0]:.0%} to {data.interval[1]:.0%})"
         )
         parts.append(
-            paragraphs(
-                f"Answers that were held back were foretold right in {data.accuracy:.0%} of cases{low_high}."
-            )
+            paragraphs(f"Held-out answers were predicted right in {data.accuracy:.0%} of cases{low_high}.")
         )
     if len(data.curve) > 1:
         parts.append(
