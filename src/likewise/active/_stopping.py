@@ -27,6 +27,7 @@ _Z = 1.959964  # 95 % of a normal distribution lie within
 _DISAGREE = 0.25  # from this estimated error rate on, answers disagree with the rows
 _POOR = 0.12  # from this one on, answers that change nothing more will not help
 _COMPARED = 30  # answers from which clusters should predict better than those before the first answer
+_CONTRADICT = 0.3  # the first clusters get at least this share of answers right, unless answers are odd
 _WORSE = 0.05  # by this much they may predict worse, since the answers held out are few
 
 
@@ -158,6 +159,11 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
     if seen.accuracy is None or seen.interval is None or seen.start_accuracy is None:
         few = "" if seen.changed > _SETTLED else ", but too few answers could be held out to check them"
         return True, f"{moved}{few}: go on."
+    if seen.n_held_out >= _COMPARED and seen.start_accuracy < _CONTRADICT:
+        return True, (
+            f"The answers disagree with the rows: the clusters before the first answer get only "
+            f"{seen.start_accuracy:.0%} of them right. Check a few of them, or use other features."
+        )
     if seen.n_held_out >= _COMPARED and seen.accuracy < min(seen.start_accuracy - _WORSE, _RIGHT):
         return True, (
             f"The clusters predict held-out answers worse ({seen.accuracy:.0%}) than those before the "

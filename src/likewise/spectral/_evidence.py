@@ -4,7 +4,8 @@ A link may be wrong. Three steps turn links into beliefs:
 
 1. *Votes*. Each link is a vote for or against joining two rows. Groups of rows are joined greedily, the pair
    of groups with the largest sum of votes first, until no sum is positive (greedy additive edge contraction
-   for correlation clustering). A link is believed if it agrees with the groups. So a row that links claim for
+   for correlation clustering); then single rows move to where more votes are for them. A link is believed if
+   it agrees with the groups. So a row that links claim for
    two groups that are apart stays with one of them, and no single link can merge two groups that other links
    keep apart.
 2. *Classes and shares* are derived from the believed links as if they were certain.
@@ -36,6 +37,7 @@ _RATES = np.array(
     [0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.18, 0.22, 0.27, 0.32, 0.4]
 )
 _SHARPNESS = np.array([0.7, 1.0, 1.4, 2.0, 2.8])  # shares may be under- or over-confident
+_SWEEPS = 5
 _ROUNDS = 12
 _SETTLED = 1e-3
 _DOUBT = 0.02  # spread evenly over the classes
@@ -131,7 +133,31 @@ class Votes:
         found = np.array(group, dtype=np.int64)
         while not ((further := found[found]) == found).all():
             found = further
-        return found
+        return self._move_rows(found)
+
+    def _move_rows(self, group: np.ndarray) -> np.ndarray:
+        """Move single rows to the group with more votes for them, or out of one with votes against."""
+        neighbors: list[list[tuple[int, float]]] = [[] for _ in self.rows]
+        for (i, j), vote in zip(self.places.tolist(), (self.signs * self.weights).tolist(), strict=True):
+            neighbors[i].append((j, vote))
+            neighbors[j].append((i, vote))
+        found = group.tolist()
+        unused = len(found)
+        for _ in range(_SWEEPS):
+            moved = False
+            for row, others in enumerate(neighbors):
+                votes: dict[int, float] = {}
+                for other, vote in others:
+                    votes[found[other]] = votes.get(found[other], 0.0) + vote
+                best = max(votes, key=votes.__getitem__)
+                here = votes.get(found[row], 0.0)
+                if votes[best] > max(here, 0.0):
+                    found[row], moved = best, True
+                elif here < 0.0:
+                    found[row], unused, moved = unused, unused + 1, True
+            if not moved:
+                break
+        return np.unique(found, return_inverse=True)[1]
 
     def agree(self, group: np.ndarray) -> np.ndarray:
         """Tell which votes agree with groups of `rows`."""
