@@ -1,12 +1,12 @@
-"""How much of the gain is left when answers are wrong: our default, our other strategies, and the Shannon line.
+"""How much of the gain is left when answers are wrong: our default, other strategies, the Shannon line.
 
 Run ``python benchmarks/active_errors.py``; ``--sets wine`` for one set, ``--kinds look-alike`` for other
 mistakes, ``--methods default certain`` for some of the methods, ``--plot errors.png`` for a picture.
 
 *Gain* is the adjusted Rand index at the end less that before the first answer. *Kept* is the gain with wrong
-answers divided by the gain of certain answers (``errors=0``) that are all true, summed over sets and seeds. An
-answer that is wrong with probability p carries 1 - H(p) bits, H being the binary entropy; so an interview with
-n such answers cannot be expected to beat one with n (1 - H(p)) true ones. That is the Shannon line.
+answers divided by the gain of true answers taken as certain (``errors=0``), summed over sets and seeds. An
+answer that is wrong with probability p carries 1 - H(p) bits, H being the binary entropy. So an interview
+with n such answers cannot be expected to beat one with n (1 - H(p)) true ones: the Shannon line.
 
 The sets of DEVELOPED were looked at while the method was made; those of REPORTED were not.
 """

@@ -24,7 +24,7 @@ from sklearn.decomposition import PCA
 
 _COLUMNS = 30  # more columns are reduced to their leading principal components
 _ROWS = 400  # EM looks at a sample of the rows whose cluster is not known
-_STEPS = 5
+_STEPS = 8
 _FREE_STEPS = 25
 _FOLDS = 3
 _FEWEST = 8  # rows of known cluster from which a metric is learned
