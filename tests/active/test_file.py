@@ -125,6 +125,18 @@ def test_given_hints_and_parameters_come_back(tmp_path):
     assert loaded.ask() == interview.ask()
 
 
+def test_a_file_without_errors_is_continued_with_errors_learned(saved):
+    interview, path = saved
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["errors"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    loaded = Interview.load(path, X)
+    assert loaded.errors == "learn"
+    assert loaded.ask() == interview.ask()
+    loaded.tell(loaded.ask(), "SAME")
+    assert loaded.error_rate.mean > 0
+
+
 def test_another_strategy_may_be_given(saved):
     _, path = saved
     assert Interview.load(path, X, strategy=FarthestFirst()).strategy == FarthestFirst()
