@@ -382,6 +382,28 @@ def test_another_strategy_may_go_on(run, files):
     assert saved(files)["strategy"]["class"] == "FarthestFirst"
 
 
+def test_a_file_from_before_errors_were_weighed_is_continued(run, files):
+    run(*ASK, "--errors", "0", input="y\n")
+    content = saved(files)
+    del content["errors"]
+    (files / "data.ask.json").write_text(json.dumps(content))
+    result = run(*ASK, input="n\n")
+    assert "Going on with data.ask.json: 1 answer so far." in result.stderr
+    assert saved(files)["errors"] == "learn"
+    assert answers(files) == ["SAME", "DIFFERENT"]
+
+
+def test_errors_are_kept_in_the_file_unless_given_again(run, files):
+    run(*ASK, input="y\n")
+    assert saved(files)["errors"] == "learn"
+    run(*ASK, "--errors", "0.2", input="n\n")
+    assert saved(files)["errors"] == 0.2
+    run(*ASK, input="y\n")
+    assert saved(files)["errors"] == 0.2
+    run(*ASK, "--errors", "0", input="")
+    assert saved(files)["errors"] == 0
+
+
 # ---------------------------------------------------------------------- what comes of it
 
 
@@ -456,6 +478,11 @@ def test_it_is_told_whether_to_go_on(run, files):
         (["-k", "2", "--known", "nowhere.csv"], 1, "there is no file 'nowhere.csv'"),
         (["-k", "2", "--budget", "-1"], 2, "--budget"),
         (["-k", "2", "--trays", "--strategy", "random"], 2, "give one of them"),
+        (["-k", "2", "--errors", "0.5"], 2, "'0.5' is not how often answers are wrong. Give a rate from 0"),
+        (["-k", "2", "--errors", "-1"], 2, "'-1' is not how often answers are wrong. Give a rate from 0"),
+        (["-k", "2", "--errors", "often"], 2, "or 'learn' to have it estimated"),
+        (["-k", "2", "--errors", "nan"], 2, "'nan' is not how often answers are wrong"),
+        (["-k", "2", "--errors", "0.1", "--strategy", "uncertain"], 2, "--errors 0.1 has no effect with"),
     ],
 )
 def test_what_cannot_be_asked(run, files, words, code, said):

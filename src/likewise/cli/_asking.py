@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -87,6 +87,31 @@ class Files:
         return [path for path in (self.save, self.hints, self.labels) if path is not None]
 
 
+class ErrorRateParameter(click.ParamType):
+    """How often answers are wrong: "learn", or a rate from 0 to below 0.5."""
+
+    name = "learn|RATE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | Literal["learn"]:
+        """Return the word or the rate."""
+        if value == "learn":
+            return "learn"
+        try:
+            rate = float(value)
+        except ValueError:
+            rate = -1.0
+        if not 0 <= rate < 0.5:
+            self.fail(
+                f"{value!r} is not how often answers are wrong. Give a rate from 0 (answers are certain) to "
+                "below 0.5 (answers are guesses), such as 0.1, or 'learn' to have it estimated.",
+                param,
+                ctx,
+            )
+        return rate
+
+
 @dataclass(frozen=True)
 class Asked:
     """What the options say of the interview."""
@@ -97,6 +122,7 @@ class Asked:
     strategy: str | None
     trays: bool
     seed: int
+    errors: float | Literal["learn"] | None = None
 
     def interview(self, X: Any, table: Table, given: Supervision | None, files: Files) -> Interview:
         """Begin an interview, or go on with the one that was saved."""
@@ -104,7 +130,14 @@ class Asked:
             raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
         if self.clusters is not None and self.clusters > len(table.ids):
             raise FileFormatError(f"{self.clusters} clusters were asked of {len(table.ids)} row(s).")
-        return self._resumed(X, table, given, files) if files.resumed else self._new(X, table, given)
+        made = self._resumed(X, table, given, files) if files.resumed else self._new(X, table, given)
+        if self.errors and "error_rate" not in getattr(made.model, "get_params", dict)():
+            raise click.UsageError(
+                f"--errors {self.errors} has no effect with the strategy {made.strategy.name!r}: its model "
+                f"{type(made.model).__name__} takes every answer as certain. Leave --errors out, or choose "
+                "another strategy."
+            )
+        return made
 
     def _new(self, X: Any, table: Table, given: Supervision | None) -> Interview:
         from likewise.active import Interview
@@ -122,6 +155,7 @@ class Asked:
             seed=self.seed,
             budget=self.budget,
             discover=self.discover,
+            errors="learn" if self.errors is None else self.errors,
         )
 
     def _resumed(self, X: Any, table: Table, given: Supervision | None, files: Files) -> Interview:
@@ -130,9 +164,11 @@ class Asked:
 
         anew = f"To begin anew, give another file with --save, or remove {files.save!r}."
         try:
-            said = read(files.save).content
-            strategy, model = self._strategy_of(said)
-            interview = Interview.load(files.save, X, ids=table.ids, model=model, strategy=strategy)
+            saved = read(files.save)
+            if self.errors is not None:
+                saved.content["errors"] = self.errors
+            strategy, model = self._strategy_of(saved.content)
+            interview = saved.interview(Interview, X, ids=table.ids, model=model, strategy=strategy)
         except LikewiseError as error:
             raise FileFormatError(f"{error}\n{anew}") from error
         for option, now, before in (

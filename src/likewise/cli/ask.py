@@ -7,11 +7,11 @@ import shlex
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from likewise.cli._asking import EVERY, Asked, Files, Progress, counted
+from likewise.cli._asking import EVERY, Asked, ErrorRateParameter, Files, Progress, counted
 from likewise.cli._options import columns_of, names_option, read_all_hints, same_table, table_options
 from likewise.cli._output import (
     Command,
@@ -62,6 +62,12 @@ INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
     metavar="NAME",
     help=f"What chooses the questions: {', '.join(STRATEGIES)}.",
 )
+@click.option(
+    "--errors",
+    type=ErrorRateParameter(),
+    metavar="learn|RATE",
+    help="How often answers are wrong: a rate below 0.5, 0 if they are certain, or learn.  [default: learn]",
+)
 @click.option("--trays", is_flag=True, help="Ask for trays of rows to be sorted into piles, not for pairs.")
 @click.option(
     "--seed",
@@ -91,6 +97,7 @@ def command(
     save: str | None,
     budget: int | None,
     strategy: str | None,
+    errors: float | Literal["learn"] | None,
     trays: bool,
     seed: int,
     annotator: str | None,
@@ -129,7 +136,7 @@ def command(
     if "labels" in given.kinds:  # links say all that they do
         given = given.only(given.kinds - {"labels"}) | given.only("labels").to_links()
     X = standardized(table.X) if standardize else table.X
-    asked = Asked(clusters, discover, budget, strategy, trays, seed)
+    asked = Asked(clusters, discover, budget, strategy, trays, seed, errors)
     _read_any_bytes()
     person = ConsoleOracle(shown_rows(raw, id_column, show), annotator=annotator)
     with gathered_warnings() as notes:
