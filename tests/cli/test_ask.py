@@ -398,10 +398,148 @@ def test_errors_are_kept_in_the_file_unless_given_again(run, files):
     assert saved(files)["errors"] == "learn"
     run(*ASK, "--errors", "0.2", input="n\n")
     assert saved(files)["errors"] == 0.2
-    run(*ASK, input="y\n")
+    document = json.loads(run(*ASK, "--json", input="y\n").stdout)
     assert saved(files)["errors"] == 0.2
-    run(*ASK, "--errors", "0", input="")
-    assert saved(files)["errors"] == 0
+    assert document["error_rate"] == {"mean": 0.2, "low": 0.2, "high": 0.2}
+    document = json.loads(run(*ASK, "--errors", "0", "--json", input="").stdout)
+    assert (saved(files)["errors"], document["error_rate"], document["suspects"]) == (0, None, [])
+
+
+# ---------------------------------------------------------------------- answers that look odd
+
+FLOCK = ["ask", "flock.csv", "-k", "2", "--id", "name"]
+WRONG = 7  # the answer that is wrong
+
+
+@pytest.fixture
+def flock(files):
+    """Write two groups of eight rows, far apart; return typed answers, of which one is wrong."""
+    rng = np.random.default_rng(0)
+    rows = np.vstack([rng.normal(size=(8, 2)), rng.normal(size=(8, 2)) + 20]).round(2)
+    names = [f"{group}{i}" for group in "ab" for i in range(8)]
+    lines = [f"{name},{x},{y}" for name, (x, y) in zip(names, rows, strict=True)]
+    (files / "flock.csv").write_text("\n".join(["name,x,y", *lines]) + "\n")
+    interview = Interview(rows, n_clusters=2, ids=names)
+    typed = []
+    while len(typed) < 10:
+        question = interview.ask()
+        together = names[question.rows[0]][0] == names[question.rows[1]][0]
+        together ^= len(typed) + 1 == WRONG
+        typed.append("y" if together else "n")
+        interview.tell(question, "SAME" if together else "DIFFERENT")
+    pairs = [[names[row] for row in reply.question.rows] for reply in interview.replies]
+    return typed, pairs
+
+
+def answer_ten(ask, flock, *words):
+    """Give ten answers at a terminal; wait until the wrong one is pointed out."""
+    typed, pairs = flock
+    asked = ask(*FLOCK, *words, terminal=True)
+    for number, key in enumerate(typed, start=1):
+        asked.wait_for(f"Question {number}")
+        asked.type_at("? help]", key)
+    first, second = pairs[WRONG - 1]
+    answer = {"y": "yes", "n": "no"}[typed[WRONG - 1]]
+    asked.wait_for(f"Answer {WRONG} looks odd: Do {first} and {second} belong together? {answer}; ")
+    asked.wait_for(" speak against it.")
+    return asked
+
+
+def events(folder):
+    return [(event["event"], event.get("items")) for event in saved(folder, "flock.ask.json")["history"]]
+
+
+def test_an_odd_answer_is_kept(ask, flock, files):
+    asked = answer_ten(ask, flock)
+    asked.type_at("Enter goes on.", "x")
+    asked.type_at("'x' is no answer here.", "k")
+    asked.wait_for("keep")
+    asked.type_at("Question 12", "q")  # an answer that is kept counts twice
+    code, shown, _ = asked.rest()
+    assert code == 0
+    assert "look odd" not in shown
+    assert "looks odd" not in shown
+    assert events(files)[10:] == [("answer", flock[1][WRONG - 1])]
+    assert answers(files, "flock.ask.json")[10] == answers(files, "flock.ask.json")[WRONG - 1]
+
+
+def test_an_odd_answer_is_taken_back_and_given_again(ask, flock, files):
+    typed, pairs = flock
+    asked = answer_ten(ask, flock)
+    asked.type_at("Enter goes on.", "r")
+    asked.wait_for("Question 10")
+    assert events(files)[10:] == [("undo", None)]  # saved before it is asked again
+    asked.type_at("? help]", "y" if typed[WRONG - 1] == "n" else "n")
+    asked.type_at("Question 11", "q")
+    code, shown, _ = asked.rest()
+    assert code == 0
+    assert "looks odd" not in shown
+    assert events(files)[10:] == [("undo", None), ("answer", pairs[WRONG - 1])]
+    assert saved(files, "flock.ask.json")["history"][10]["of"] == WRONG - 1
+
+
+def test_an_odd_answer_is_left_and_not_pointed_out_again(ask, flock, files):
+    asked = answer_ten(ask, flock)
+    asked.type_at("Enter goes on.", "\r")
+    asked.type_at("Question 11", "b")
+    asked.wait_for("Question 10")
+    asked.type_at("? help]", flock[0][-1])
+    asked.wait_for("Question 11")
+    asked.type_at("? help]", "q")
+    code, shown, _ = asked.rest()
+    assert code == 0
+    assert "Enter goes on." not in shown
+    assert "odd         1 answer looks odd:" in shown
+    assert f"answer {WRONG}: Do " in shown
+    assert [event for event, _ in events(files)] == ["answer"] * 10 + ["undo", "answer"]
+
+
+@pytest.mark.parametrize("typed", ["q", "\x04"])
+def test_quitting_at_an_odd_answer_after_the_last_question(ask, flock, files, typed):
+    asked = answer_ten(ask, flock, "--budget", "10")
+    asked.type_at("Enter goes on.", typed)
+    code, shown, _ = asked.rest()
+    assert code == 0
+    assert "the budget is spent" in shown
+    assert [event for event, _ in events(files)] == ["answer"] * 10
+
+
+def test_a_pipe_is_not_prompted_and_odd_answers_are_listed(run, flock):
+    typed, pairs = flock
+    result = run(*FLOCK, "--json", "--annotator", "Ann", input="\n".join(typed) + "\n")
+    assert "Enter goes on." not in result.stderr
+    assert re.search(
+        r"errors      About \d+ % of the answers look wrong \(\d+ to \d+ %\)\.\n"
+        rf"odd         1 answer looks odd:\n            answer {WRONG}: Do .* speak against it\n",
+        result.stderr,
+    )
+    document = json.loads(result.stdout)
+    (suspect,) = document["suspects"]
+    assert 0.5 <= suspect.pop("chance") < 1
+    assert suspect.pop("n_against") > 1
+    assert suspect.pop("n_near") > 1
+    assert suspect == {
+        "number": WRONG,
+        "ids": pairs[WRONG - 1],
+        "answer": {"y": "SAME", "n": "DIFFERENT"}[typed[WRONG - 1]],
+        "annotator": "Ann",
+        "confirmed": False,
+    }
+    rate = document["error_rate"]
+    assert 0 < rate["low"] < rate["mean"] < rate["high"] < 0.5
+
+
+def test_few_answers_are_too_few_to_call_one_odd(run, flock):
+    result = run(*FLOCK, input="y\n" * 4)  # the first is wrong
+    assert "odd" not in result.stderr
+    assert "look wrong" not in result.stderr
+
+
+def test_nothing_looks_odd_where_answers_are_certain(run, flock):
+    typed, _ = flock
+    result = run(*FLOCK, "--errors", "0", "--json", input="\n".join(typed) + "\n")
+    assert "look wrong" not in result.stderr
+    assert json.loads(result.stdout)["suspects"] == []
 
 
 # ---------------------------------------------------------------------- what comes of it

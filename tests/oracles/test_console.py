@@ -10,9 +10,10 @@ import threading
 import numpy as np
 import pytest
 
-from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reply
+from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reply, Suspect
 from likewise.exceptions import OracleError
 from likewise.oracles import ConsoleOracle, LabelOracle, Wish
+from likewise.oracles._console import describe_suspect
 
 PAIR = Question.pair(3, 7, why="Row 3 is a neighbour of row 7, and row 1 of neither.")
 
@@ -209,6 +210,39 @@ def test_more_piles_than_clusters_are_told_at_once():
     oracle.hold(interview)
     said = "This contradicts other answers: a ≠ b ≠ c, but there are 2 clusters. b takes it back."
     assert said in output.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "n_against", "rows", "text"),
+    [
+        (
+            Question.pair(0, 1),
+            "DIFFERENT",
+            2,
+            (3, 4, 5),
+            "Do a and b belong together? no; 2 other answers and 3 near rows speak against it",
+        ),
+        (
+            Question.pair(0, 2),
+            "SAME",
+            1,
+            (),
+            "Do a and c belong together? yes; 1 other answer speaks against it",
+        ),
+        (Question.pair(0, 2), "SAME", 0, (), "Do a and c belong together? yes"),
+        (
+            Question.odd([0, 1, 2]),
+            1,
+            0,
+            (5,),
+            "Which of a, b and c does not belong with the others? a c | b; 1 near row speaks against it",
+        ),
+    ],
+)
+def test_an_odd_answer_in_words(question, answer, n_against, rows, text):
+    reply = Reply(question, answer)
+    suspect = Suspect(reply, 0.9, 0.1, against=(reply,) * n_against, rows=rows, confirmed=False)
+    assert describe_suspect(Interview(X, n_clusters=3, ids=list("abcdef")), suspect) == text
 
 
 # ---------------------------------------------------------------------- a terminal

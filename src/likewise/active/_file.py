@@ -147,14 +147,14 @@ def _event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
     entry: dict[str, Any] = {"event": event.kind, "kind": question.kind}
     entry["rows" if ids is None else "items"] = _named(question.rows, ids)
     if event.reply is not None:
-        entry["answer"] = _answer_entry(event.reply.answer, ids)
+        entry["answer"] = answer_entry(event.reply.answer, ids)
         for name in ("annotator", "time", "seconds"):
             entry[name] = getattr(event.reply, name)
     entry |= {"score": question.score, "why": question.why}
     return {name: value for name, value in entry.items() if value not in (None, "")}
 
 
-def _answer_entry(said: Said, ids: RowIds | None) -> Any:
+def answer_entry(said: Said, ids: RowIds | None) -> Any:
     """Return a word, or an object that names rows: {"odd": 3} or {"piles": [[0, 3], [1]]}."""
     if isinstance(said, OddOne):
         return {"odd": _named([said.row], ids)[0]}

@@ -23,7 +23,7 @@ from likewise.cli._output import (
 from likewise.cli._strategies import STRATEGIES, StrategyName
 
 if TYPE_CHECKING:
-    from likewise.active import Interview
+    from likewise.active import Interview, Suspect
     from likewise.cli._tables import Table
 
 _SAID = {
@@ -112,6 +112,8 @@ def command(
     answer is saved at once, and the same command goes on where you left. Without a terminal answers are read
     from stdin, one a line. Nothing is asked that follows from what you said.
 
+    At a terminal an answer that looks odd is pointed out: k keeps it, r asks again, Enter goes on.
+
     \b
     Examples:
       likewise ask data.csv -k 4 --show text
@@ -146,7 +148,9 @@ def command(
         progress = Progress(interview.n_samples)
         interrupted = False
         try:
-            finished = person.hold(interview, after=files.save_interview, heading=progress.heading)
+            finished = person.hold(
+                interview, after=files.save_interview, heading=progress.heading, check=not as_json
+            )
         except KeyboardInterrupt:
             finished, interrupted = False, True
         finally:
@@ -219,6 +223,13 @@ class End:
         sizes: list[int] = np.bincount(self.labels).tolist()
         return sizes
 
+    @property
+    def odd(self) -> list[Suspect]:
+        """The answers that look odd; none after an interruption, since finding them may cost a fit."""
+        from likewise.oracles._console import find_odd
+
+        return [] if self.labels is None else find_odd(self.interview)
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         return {
@@ -231,9 +242,52 @@ class End:
             "sizes": self.sizes,
             "advice": self.advice,
             "contradictions": [str(one) for one in self.interview.contradictions],
+            **self._evidence(),
             "wrote": self.files.wrote,
             "next": self.todo,
         }
+
+    def _evidence(self) -> dict[str, Any]:
+        """Return the error rate and the suspicious answers as plain values; None after an interruption."""
+        from likewise.active._file import answer_entry
+
+        if self.labels is None:
+            return {"error_rate": None, "suspects": None}
+        interview, rate = self.interview, self.interview.error_rate
+        ids = interview.ids or range(interview.n_samples)
+        suspects = [
+            {
+                "number": interview.replies.index(suspect.reply) + 1,
+                "ids": [ids[row] for row in suspect.question.rows],
+                "answer": answer_entry(suspect.reply.answer, interview.ids),
+                "annotator": suspect.reply.annotator,
+                "chance": suspect.chance,
+                "n_against": len(suspect.against),
+                "n_near": len(suspect.rows),
+                "confirmed": suspect.confirmed,
+            }
+            for suspect in interview.suspects
+        ]
+        values = None if rate is None else {"mean": rate.mean, "low": rate.low, "high": rate.high}
+        return {"error_rate": values, "suspects": suspects}
+
+    def _evidence_lines(self) -> list[str]:
+        """Return the error rate, if it was learned from enough answers, and the first odd answers."""
+        from likewise.oracles._console import CHECK_EVERY, describe_suspect
+
+        interview, lines = self.interview, []
+        if self.labels is not None and interview.errors == "learn" and interview.n_asked >= CHECK_EVERY:
+            rate = interview.error_rate
+            if rate is not None:
+                mean, low, high = (round(100 * part) for part in (rate.mean, rate.low, rate.high))
+                about = f"About {mean}" if mean else "Fewer than 1"
+                lines.append(f"errors      {about} % of the answers look wrong ({low} to {high} %).")
+        if odd := self.odd:
+            lines.append(f"odd         {counted(len(odd), 'answer')} look{'s' if len(odd) == 1 else ''} odd:")
+        for suspect in odd[:3]:
+            number = interview.replies.index(suspect.reply) + 1
+            lines.append(f"            answer {number}: {describe_suspect(interview, suspect)}")
+        return lines
 
     def lines(self) -> list[str]:
         """Return the summary, line by line."""
@@ -249,6 +303,7 @@ class End:
             lines.append(f"            {self.advice}")
         for one in self.interview.contradictions:
             lines.append(f"contradict  {one}")
+        lines += self._evidence_lines()
         if self.sizes is not None:
             lines.append(f"clusters    {len(self.sizes)}, of {', '.join(map(str, self.sizes))} rows")
             wanted = self.interview.n_clusters

@@ -10,17 +10,19 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from likewise.active import Answer, Interview, OddOne, Piles, Question, Reply
+from likewise.active import Answer, Interview, OddOne, Piles, Question, Reply, Suspect
 from likewise.exceptions import OracleError, SupervisionError
 from likewise.oracles._keys import Typed
 
 _MOST_WRONG = 20  # a pipe that gives so many wrong lines in a row is not somebody who answers
 _PILES = "123456789abc"
 _ASIDE = "-"
+CHECK_EVERY = 5  # odd answers are looked for after every 5th answer, since that may cost a fit
+_ODD = 0.5  # chance of being wrong from which an answer is pointed out
 
 
 class Wish(enum.StrEnum):
@@ -32,6 +34,7 @@ class Wish(enum.StrEnum):
 
 
 _WISHES = {"s": Wish.SKIP, "b": Wish.BACK, "q": Wish.QUIT}
+_CHOICES = {"k": "keep", "r": "ask again", "": "go on", "q": "quit"}  # for an answer that looks odd
 _LONG = {
     "yes": "y",
     "same": "y",
@@ -194,14 +197,14 @@ class ConsoleOracle:
                     question,
                 )
 
-    def _next(self, question: Question, prompt: str) -> str | None:
-        """Return what is typed next; empty lines are passed over."""
+    def _next(self, question: Question, prompt: str, *, enter: bool = False) -> str | None:
+        """Return what is typed next; empty lines are passed over, unless `enter` is true."""
         if self._takes_key(question):
-            key = self._typed.key(lambda: self._write(prompt))
+            key = self._typed.key(lambda: self._write(prompt), enter=enter)
             return key if key is None else key.lower()
         self._write(prompt)
         while (line := self._typed.line()) is not None:
-            if text := line.strip().lower():
+            if (text := line.strip().lower()) or enter:
                 return text
         return None
 
@@ -233,6 +236,7 @@ class ConsoleOracle:
         *,
         after: Callable[[Interview], Any] | None = None,
         heading: Callable[[Interview], str] | None = None,
+        check: bool = False,
     ) -> bool:
         """Put the questions of an interview until there are no more, or the person quits.
 
@@ -244,6 +248,9 @@ class ConsoleOracle:
             Called with the interview after every answer, skip and step back: the place to save it.
         heading : callable, optional
             Called with the interview before every question; the text is shown above it.
+        check : bool, default=False
+            Whether to point out answers that look odd, each once: after every fifth answer and at the end,
+            and at a terminal only. The person may keep such an answer, answer again, or go on.
 
         Returns
         -------
@@ -251,6 +258,7 @@ class ConsoleOracle:
             True if there was nothing more to ask, False if the person quit.
         """
         question = interview.ask()
+        pointed_out: set[Hashable] = set()
         while question is not None:
             said = self.put(question, _counted(interview) if heading is None else heading(interview))
             undone = None
@@ -268,8 +276,51 @@ class ConsoleOracle:
                 interview.skip(question)
             if after is not None:
                 after(interview)
-            question = interview.ask() if undone is None else undone.question
+            if undone is not None:
+                question = undone.question
+                continue
+            again = self._check(interview, pointed_out, after) if check and self._typed.echoes else None
+            if isinstance(again, Wish):
+                return interview.finished
+            question = again or interview.ask()
         return True
+
+    def _check(
+        self,
+        interview: Interview,
+        pointed_out: set[Hashable],
+        after: Callable[[Interview], Any] | None,
+    ) -> Question | Wish | None:
+        """Point out answers that look odd, if a check is due; return the question to ask again, or QUIT."""
+        if interview.n_asked % CHECK_EVERY and not interview.finished:
+            return None
+        while (suspect := _find_new(interview, pointed_out)) is not None:
+            pointed_out.add((suspect.question.key, suspect.reply.answer))
+            choice = self._choose(interview, suspect)
+            if choice == "q":
+                return Wish.QUIT
+            if choice == "k":
+                interview.confirm(suspect.question)
+            elif choice == "r":
+                interview.undo(suspect.question)
+            if choice and after is not None:
+                after(interview)
+            if choice == "r":
+                question: Question = suspect.question
+                return question
+        return None
+
+    def _choose(self, interview: Interview, suspect: Suspect) -> str:
+        """Point out an answer and return the key that is pressed; the end of input quits."""
+        number = interview.replies.index(suspect.reply) + 1
+        self.say(f"\nAnswer {number} looks odd: {_plain(describe_suspect(interview, suspect))}.")
+        while True:
+            typed = self._next(suspect.question, "k keeps it, r asks again, Enter goes on. ", enter=True)
+            typed = "q" if typed is None else typed
+            self._echo(_CHOICES.get(typed, typed), suspect.question)
+            if typed in _CHOICES:
+                return typed
+            self.say(f"{typed!r} is no answer here.")
 
     def _told(self, interview: Interview, reply: Reply) -> None:
         name = str if interview.ids is None else interview.ids.__getitem__
@@ -331,6 +382,40 @@ def _numbered(question: Question) -> str:
 def _counted(interview: Interview) -> str:
     left = "" if interview.left is None else f" of {interview.n_asked + interview.left}"
     return f"\nQuestion {interview.n_asked + 1}{left}"
+
+
+def find_odd(interview: Interview) -> list[Suspect]:
+    """Return the answers that are probably wrong and were not confirmed, most suspicious first.
+
+    Fewer than five answers are too few to tell.
+    """
+    suspects = interview.suspects if interview.n_asked >= CHECK_EVERY else ()
+    return [suspect for suspect in suspects if suspect.chance >= _ODD and not suspect.confirmed]
+
+
+def _find_new(interview: Interview, pointed_out: set[Hashable]) -> Suspect | None:
+    """Return the first odd answer that was not pointed out before and is the last to its question."""
+    last = {reply.question.key: reply for reply in interview.replies}
+    for suspect in find_odd(interview):
+        key = suspect.question.key
+        if (key, suspect.reply.answer) not in pointed_out and last[key] == suspect.reply:
+            return suspect
+    return None
+
+
+def describe_suspect(interview: Interview, suspect: Suspect) -> str:
+    """Return an odd answer in words: the question, the answer, and how much speaks against it."""
+    name = str if interview.ids is None else interview.ids.__getitem__
+    reply = suspect.reply
+    if reply.question.kind == "pair":
+        answer = "yes" if reply.answer is Answer.SAME else "no"
+    else:
+        answer = " | ".join(" ".join(map(name, pile)) for pile in reply.piles)
+    counts = ((len(suspect.against), "other answer"), (len(suspect.rows), "near row"))
+    reasons = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n]
+    speak = "speaks" if sum(n for n, _ in counts) == 1 else "speak"
+    because = f"; {' and '.join(reasons)} {speak} against it" if reasons else ""
+    return f"{interview.text(reply.question)} {answer}{because}"
 
 
 def _meant(typed: str, question: Question, form: _Form) -> Wish | tuple[Said, str] | None:

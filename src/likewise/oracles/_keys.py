@@ -50,10 +50,11 @@ class Typed:
             return None
         return line.rstrip("\r\n") if line else None
 
-    def key(self, ask: Callable[[], None]) -> str | None:
+    def key(self, ask: Callable[[], None], *, enter: bool = False) -> str | None:
         """Return the next key that stands for itself; None at the end of what is typed.
 
-        `ask` is called once the terminal passes on single keys: who answers at once is understood.
+        `ask` is called once the terminal passes on single keys: who answers at once is understood. The Enter
+        key is passed over, or returned as an empty string if `enter` is true.
         """
         with self._single_keys():
             ask()
@@ -61,6 +62,8 @@ class Typed:
                 char = self._read()
                 if char in ENDS:
                     return None
+                if enter and char in "\r\n":
+                    return ""
                 if char == _ESCAPE:
                     self._pass_over_sequence()
                 elif char.isprintable() and not char.isspace():
