@@ -212,6 +212,33 @@ def test_more_piles_than_clusters_are_told_at_once():
     assert said in output.getvalue()
 
 
+class Lines(io.StringIO):
+    """A terminal that gives lines and no single keys, as on Windows."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("choice", "kinds"),
+    [("", []), ("x\nK", ["answer"]), ("r\nu", ["undo", "answer"]), ("q", [])],
+)
+def test_odd_answers_are_pointed_out_where_lines_are_typed(choice, kinds):
+    rng = np.random.default_rng(0)
+    rows = np.vstack([rng.normal(size=(8, 2)), rng.normal(size=(8, 2)) + 20])
+    interview = Interview(rows, n_clusters=2, budget=10)
+    for n in range(9):
+        question = interview.ask()
+        together = (question.rows[0] < 8) == (question.rows[1] < 8)
+        interview.tell(question, "SAME" if together != (n == 6) else "DIFFERENT")
+    output, saved = io.StringIO(), []
+    oracle = ConsoleOracle(input=Lines(f"u\n{choice}\n"), output=output)
+    assert oracle.hold(interview, after=lambda interview: saved.append(len(interview.history)), check=True)
+    assert output.getvalue().count("Answer 7 looks odd: ") == 1
+    assert [event.kind for event in interview.history[10:]] == kinds
+    assert saved[-1] == len(interview.history)
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "n_against", "rows", "text"),
     [
