@@ -32,6 +32,8 @@ class Method:
         Whether it breaks no link, so that links that contradict one another stop it.
     says_links : bool
         Whether it says other hints as links by itself, which spares it the list of all pairs.
+    settings : tuple of (str, object)
+        Parameters that the command line sets, as an interview does.
     """
 
     home: str
@@ -39,6 +41,7 @@ class Method:
     options: frozenset[str] = frozenset({"--max-iter"})
     hard: bool = False
     says_links: bool = False
+    settings: tuple[tuple[str, Any], ...] = ()
 
     @property
     def estimator(self) -> Any:
@@ -90,11 +93,17 @@ METHODS = {
     "flexible-spectral": Method(
         "likewise.spectral:FlexibleSpectralClustering", options=_GRAPH, says_links=True
     ),
-    "propagation": Method("likewise.spectral:PropagationClustering", options=frozenset({"--neighbors"})),
+    "propagation": Method(
+        "likewise.spectral:PropagationClustering",
+        options=frozenset({"--neighbors"}),
+        settings=(("error_rate", "learn"), ("learn_metric", True)),
+    ),
     "kernel-k-means": Method(
         "likewise.spectral:ConstrainedKernelKMeans", options=_GRAPH | _ITERATES, says_links=True
     ),
-    "k-means": Method("sklearn.cluster:KMeans", uses=frozenset()),  # takes no hints
+    "k-means": Method(
+        "sklearn.cluster:KMeans", uses=frozenset(), settings=(("n_init", 10),)
+    ),  # takes no hints
 }
 DEFAULT = "mpck-means"
 # What each option is for, and the parameter that it sets.
@@ -129,9 +138,8 @@ def options_of(method: str, *, n_init: int | None = None, **own: Any) -> dict[st
 
 def estimator_of(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:
     """Make the estimator of a method."""
-    if method == "k-means":
-        options = {"n_init": 10, **options}
-    return METHODS[method].estimator(n_clusters, random_state=seed, **options)
+    settings = dict(METHODS[method].settings)
+    return METHODS[method].estimator(n_clusters, random_state=seed, **settings | options)
 
 
 def reads_blocks(method: str) -> bool:
