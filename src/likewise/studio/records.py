@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Role = Literal["owner", "annotator"]
-EventKind = Literal["answer", "skip", "undo", "name", "survey", "stage"]
+EventKind = Literal["answer", "skip", "undo", "name", "survey", "stage", "confirm", "again"]
 ItemKind = Literal["image", "sound", "text", "row"]
 AskKind = Literal["pairs", "triplets", "both"]
 Source = Literal["question", "groups", "import", "study", "practice"]
@@ -38,7 +38,7 @@ class NewEvent:
     ----------
     key : str
         Made by whoever reports it, so that a report that is repeated counts once.
-    kind : {"answer", "skip", "undo", "name", "survey", "stage"}
+    kind : {"answer", "skip", "undo", "name", "survey", "stage", "confirm", "again"}
         What happened.
     person : int
         Who did it.
@@ -49,7 +49,9 @@ class NewEvent:
     body : mapping
         The rest, as JSON. It speaks of item ids, never of row numbers. Of an answer or a skip: ``kind``
         ("pair" or "triplet"), ``items`` (list of ids), ``answer`` (a word, not for a skip), ``source``, and
-        ``score`` and ``why`` if there are any; of an undo: ``of`` (the seq of the event); of a name: ``item``
+        ``score`` and ``why`` if there are any; of an undo: ``of`` (the seq of the event); of a confirm, which
+        says that an answer is right, and of an again, which has its question asked once more: ``of`` (the seq
+        of the answer); of a name: ``item``
         (an id, by which the group is found again after a refit) and ``name``; of a survey: the
         questionnaire's answers; of a stage: ``to``, the stage of a study that was entered.
     """
@@ -178,6 +180,29 @@ class Conflict:
     events: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class OddAnswer:
+    """An answer that looks wrong.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        The rows of its question.
+    events : tuple of int
+        The seqs of the answers; several if several people gave it.
+    chance : float
+        The probability that it is wrong.
+    n_against, n_near : int
+        How many other answers and how many near items speak against it.
+    """
+
+    rows: tuple[int, ...]
+    events: tuple[int, ...]
+    chance: float
+    n_against: int
+    n_near: int
+
+
 @dataclass(frozen=True, eq=False)
 class Picture:
     """The grouping by all that was told up to the event `seq`."""
@@ -189,6 +214,7 @@ class Picture:
     conflicts: tuple[Conflict, ...]
     links: npt.NDArray[np.int32]  # (m, 3): two rows, and 1 together or 0 apart, as answered
     seconds: float  # how long it took
+    odd: tuple[OddAnswer, ...] = ()  # most suspicious first
 
 
 @dataclass(frozen=True)
@@ -227,6 +253,7 @@ class Progress:
     worth_asking: bool
     advice: str
     curve: tuple[tuple[int, float], ...] = ()  # (answers, share of labels that changed over the last ten)
+    error_rate: tuple[float, float, float] | None = None  # share of wrong answers: mean, low, high
 
 
 # ---------------------------------------------------------------------- between server and worker

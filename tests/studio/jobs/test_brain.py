@@ -59,7 +59,7 @@ def test_an_answer_moves_the_rows_around_it():
     assert picture.labels.dtype == np.int32
     assert picture.doubt.dtype == np.float32
     assert picture.doubt.shape == (24,)
-    assert picture.doubt[0] == pytest.approx(0.0, abs=1e-6)
+    assert picture.doubt[0] == pytest.approx(0.0, abs=1e-3)  # an answer is evidence: almost sure
     assert picture.links.tolist() == [[0, 11, 1], [0, 12, 0]]
     assert [group.size for group in picture.groups] == [12, 12]
     assert all(len(group.typical) == 12 for group in picture.groups)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from likewise.studio.jobs._ledger import Ledger
+from likewise.studio.jobs._people import settle
 from likewise.studio.jobs.brain import Brain
 from likewise.studio.records import Settings
 from studio.jobs.events import Log, ids
@@ -120,3 +122,83 @@ def test_who_shares_no_question_is_believed():
     log = crowd()
     log.answer((17, 37), "DIFFERENT", person=4)
     assert links(log)[17, 37] == 0
+
+
+# ---------------------------------------------------------------------- answers that count more
+
+
+def settled(log):
+    ledger = Ledger({name: row for row, name in enumerate(ids(8))})
+    ledger.tell(log.events)
+    counted = ledger.counted()
+    return settle(counted.voices, counted.confirmed)
+
+
+def test_confirmed_answers_and_corrections_of_the_groups_count_as_four():
+    log = Log()
+    log.answer((0, 1), "SAME")
+    log.answer((2, 3), "SAME", source="groups")
+    first = log.answer((4, 5), "SAME")
+    assert settled(log).weights == (1.0, 4.0, 1.0)
+    confirm = log.add("confirm", {"of": first.seq}, person=2)
+    found = settled(log)
+    assert found.weights == (1.0, 4.0, 4.0)
+    assert found.confirmed == {first_key(found, 2)}  # a correction is not confirmed by itself
+    log.undo(confirm.seq)
+    assert settled(log).weights == (1.0, 4.0, 1.0)
+    assert settled(log).confirmed == frozenset()
+
+
+def first_key(found, at):
+    return found.replies[at].question.key
+
+
+def test_a_confirmed_answer_that_is_undone_or_replaced_leaves_nothing():
+    log = Log()
+    first = log.answer((0, 1), "SAME")
+    log.add("confirm", {"of": first.seq})
+    log.answer((0, 1), "DIFFERENT")
+    assert settled(log).weights == (1.0,)
+    log.undo(3)
+    assert settled(log).weights == (4.0,)
+    log.undo(first.seq)
+    assert settled(log).replies == ()
+
+
+@pytest.mark.parametrize(("rows", "word"), [((2, 0, 1), "AC"), ((0, 1, 2), "BC")])
+def test_the_same_answer_to_a_question_that_is_asked_again_confirms_it(rows, word):
+    log = Log()
+    first = log.answer((0, 1, 2), "BC")
+    log.answer((0, 1, 2), "BC", person=2)  # before it is asked again
+    assert settled(log).confirmed == frozenset()
+    again = log.add("again", {"of": first.seq})
+    assert settled(log).confirmed == frozenset()
+    log.answer(rows, word, person=3)
+    assert len(settled(log).confirmed) == 1
+    log.undo(again.seq)
+    assert settled(log).confirmed == frozenset()
+
+
+def test_another_answer_to_a_question_that_is_asked_again_does_not_confirm_it():
+    log = Log()
+    first = log.answer((0, 1), "SAME")
+    log.add("again", {"of": first.seq})
+    log.answer((0, 1), "DIFFERENT")
+    assert settled(log).confirmed == frozenset()
+
+
+def test_confirming_moves_an_item_that_lies_in_another_group_and_undoing_moves_it_back():
+    log = Log()
+    first = log.answer((0, 23), "SAME")
+    made = brain(log)
+    assert [odd.events for odd in made.picture().odd] == [(first.seq,)]
+    log.add("confirm", {"of": first.seq})
+    made.tell(log.events)
+    picture = made.picture()
+    assert picture.odd == ()
+    assert picture.labels[0] == picture.labels[23]
+    log.undo(2)
+    made.tell(log.events)
+    picture = made.picture()
+    assert [odd.events for odd in picture.odd] == [(first.seq,)]
+    assert picture.labels[0] != picture.labels[23]

@@ -16,12 +16,17 @@ from likewise.studio.records import StoredEvent
 
 @dataclass(frozen=True)
 class Voice:
-    """An answer that counts: which event it is, who gave it, and whether it may steer the questions."""
+    """An answer that counts.
+
+    `seq` and `person` say which event it is and who gave it, `steers` whether it may steer the questions, and
+    `corrects` whether it was given on the page of the groups, to correct what is shown there.
+    """
 
     seq: int
     person: int
     reply: Reply
     steers: bool = True
+    corrects: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Counted:
     seq: int
     voices: tuple[Voice, ...]
     skipped: tuple[Question, ...]
+    confirmed: frozenset[int] = frozenset()  # the seqs of answers that were confirmed
 
     @cached_property
     def people(self) -> tuple[int, ...]:
@@ -42,8 +48,9 @@ class Ledger:
     """Keeps events and tells which of them count.
 
     An undo counts unless it was undone itself. Practice counts for nothing. If a person answered a question
-    twice the last answer counts. An event that cannot be read, since it names an item that is not there, is
-    put aside in `ignored` with a sentence; it never stops the others.
+    twice the last answer counts. An answer is confirmed by a "confirm" event, or if its question was asked
+    again (an "again" event) and the same answer was given. An event that cannot be read, since it names an
+    item that is not there, is put aside in `ignored` with a sentence; it never stops the others.
 
     Parameters
     ----------
@@ -56,6 +63,8 @@ class Ledger:
         self._answers: dict[int, Voice] = {}
         self._skips: dict[int, Question] = {}
         self._undoes: dict[int, int] = {}
+        self._confirms: dict[int, int] = {}
+        self._repeats: dict[int, int] = {}
         self._seen: set[int] = set()
         self._counted: Counted | None = None
         self.ignored: dict[int, str] = {}
@@ -79,6 +88,12 @@ class Ledger:
         if event.kind == "undo":
             self._undoes[event.seq] = int(event.body["of"])
             return True
+        if event.kind == "confirm":
+            self._confirms[event.seq] = int(event.body["of"])
+            return True
+        if event.kind == "again":
+            self._repeats[event.seq] = int(event.body["of"])
+            return False  # only the next answer to the question changes anything
         if event.kind not in ("answer", "skip") or event.body.get("source") == "practice":
             return False
         question = self._question(event.body)
@@ -87,8 +102,10 @@ class Ledger:
             return True
         said = question.fitting(event.body["answer"])
         reply = Reply(question, said, str(event.person), event.time or None, event.seconds)
-        steers = event.body.get("source") != "study"
-        self._answers[event.seq] = Voice(event.seq, event.person, reply, steers)
+        source = event.body.get("source")
+        self._answers[event.seq] = Voice(
+            event.seq, event.person, reply, steers=source != "study", corrects=source == "groups"
+        )
         return True
 
     def _question(self, body: Mapping[str, Any]) -> Question:
@@ -106,8 +123,26 @@ class Ledger:
                     last[voice.reply.question.key, voice.person] = voice
             voices = tuple(sorted(last.values(), key=lambda voice: voice.seq))
             skips = tuple(self._skips[seq] for seq in sorted(self._skips) if seq not in undone)
-            self._counted = Counted(self.seq, voices, skips)
+            confirmed = self._find_confirmed(voices, undone)
+            self._counted = Counted(self.seq, voices, skips, confirmed)
         return self._counted
+
+    def _find_confirmed(self, voices: tuple[Voice, ...], undone: frozenset[int]) -> frozenset[int]:
+        """Return the seqs of answers that count and were confirmed."""
+        found = {of for seq, of in self._confirms.items() if seq not in undone}
+        for seq, of in self._repeats.items():
+            earlier = self._answers.get(of)
+            if earlier is None or seq in undone or of in undone:
+                continue
+            question, answer = earlier.reply.question, earlier.reply.answer
+            found |= {
+                voice.seq
+                for voice in voices
+                if voice.seq > seq
+                and voice.reply.question.key == question.key
+                and voice.reply.to(question) == answer
+            }
+        return frozenset(found & {voice.seq for voice in voices})
 
     @property
     def seq(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,6 +17,9 @@ from likewise.studio.records import Conflict, PersonStanding, Standing
 _LEAST_WEIGHT = 0.5
 # Somebody below this reliability (for pairs: right 5 times in 8) is not believed without somebody else.
 _TRUSTED = 0.25
+# A confirmed answer, or a correction of the groups, counts as this many answers. Items that lie well inside
+# another group move from about three on.
+_FIRM_WEIGHT = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,35 +34,49 @@ class Settled:
         The seqs of the answers behind each.
     disputes : tuple of Conflict
         What people disagree about and no verdict decides; of a triplet there is no chain.
+    weights : tuple of float
+        As how many answers each reply counts.
+    confirmed : frozenset of Key
+        The questions whose answer was confirmed.
     """
 
     replies: tuple[Reply, ...]
     events: tuple[tuple[int, ...], ...]
     disputes: tuple[Conflict, ...] = ()
+    weights: tuple[float, ...] = ()
+    confirmed: frozenset[Key] = frozenset()
 
 
-def settle(voices: Sequence[Voice]) -> Settled:
+def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> Settled:
     """Return one reply to each question.
 
-    Links are certain to the default model, which knows no weights. So a weight decides whether an answer
-    counts at all: what one person said, or several alike, stands as it was said, unless all of them proved
-    unreliable on questions that others answered too; what people disagree about becomes the most probable
-    answer if it weighs enough, and UNSURE otherwise. UNSURE of one person takes nothing from the others.
+    The weight of a verdict decides whether an answer counts at all: what one person said, or several alike,
+    stands as it was said, unless all of them proved unreliable on questions that others answered too; what
+    people disagree about becomes the most probable answer if it weighs enough, and UNSURE otherwise. UNSURE
+    of one person takes nothing from the others. Answers with the seqs `confirmed`, and corrections of the
+    groups, have a larger weight.
     """
     by_key: dict[Key, list[Voice]] = {}
     for voice in voices:
         by_key.setdefault(voice.reply.question.key, []).append(voice)
     judged = _judged(voices) if any(len(said) > 1 for said in by_key.values()) else None
-    replies, events, disputes = [], [], []
+    replies, events, disputes, weights = [], [], [], []
+    confirmed_keys = set()
     for said in by_key.values():
         reply = _agreed(said, judged)
         replies.append(reply)
         events.append(tuple(voice.seq for voice in said))
+        alike = [voice for voice in said if voice.reply.to(reply.question) == reply.answer]
+        is_confirmed = any(voice.seq in confirmed for voice in alike)
+        firm = is_confirmed or any(voice.corrects for voice in alike)
+        weights.append(_FIRM_WEIGHT if firm else 1.0)
+        if is_confirmed:
+            confirmed_keys.add(reply.question.key)
         if reply.answer is Answer.UNSURE and _differ(said):
             rows = reply.question.rows
             about = tuple(voice.seq for voice in said if _is_sure(voice))
             disputes.append(Conflict(rows, rows if len(rows) == 2 else (), about))
-    return Settled(tuple(replies), tuple(events), tuple(disputes))
+    return Settled(tuple(replies), tuple(events), tuple(disputes), tuple(weights), frozenset(confirmed_keys))
 
 
 def _judged(voices: Sequence[Voice]) -> Annotators:

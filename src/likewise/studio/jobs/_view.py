@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import compress
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise.active import Event, Interview, Question, Reply
+from likewise.active._questions import Key
+from likewise.active._state import Knowledge
 from likewise.studio.records import Settings
 
 IntArray = npt.NDArray[np.int64]
@@ -26,11 +30,33 @@ class HeldInterview(Interview):
     told. The history is set rather than added to; fits and caches stay, since they go by what is known.
     """
 
-    def hold(self, replies: Sequence[Reply], skipped: Iterable[Question]) -> None:
-        """Let these be all answers and all questions that were left out."""
+    _factors: Mapping[Key, float] = MappingProxyType({})
+
+    def hold(
+        self, replies: Sequence[Reply], skipped: Iterable[Question], weights: Sequence[float] = ()
+    ) -> None:
+        """Let these be all answers and all questions that were left out.
+
+        An answer counts as many times as its weight says, by default once.
+        """
+        factors = {
+            reply.question.key: weight for reply, weight in zip(replies, weights, strict=False) if weight != 1
+        }
+        if factors != self._factors:
+            self._factors, self._metric_model = factors, None
+            self._hold([])  # drops what was derived with other weights
         history = [Event("answer", reply.question, reply) for reply in replies]
         history += [Event("skip", question) for question in skipped]
         self._hold(history)
+
+    def _known_by(self, replies: Sequence[Reply], weights: Sequence[float] | None = None) -> Knowledge:
+        if self._factors:
+            base = weights if weights is not None else [1.0] * len(replies)
+            weights = [
+                weight * self._factors.get(reply.question.key, 1.0)
+                for reply, weight in zip(replies, base, strict=True)
+            ]
+        return super()._known_by(replies, weights)
 
     def share_fits(self, other: HeldInterview) -> None:
         """Use the fits of another interview about the same rows, so that a graph is built once."""
@@ -90,16 +116,19 @@ class View:
         """Tell whether the interview is about all of these rows."""
         return self.rows is None or bool(np.isin(rows, self.rows).all())
 
-    def hold(self, replies: Sequence[Reply], skipped: Iterable[Question]) -> None:
+    def hold(
+        self, replies: Sequence[Reply], skipped: Iterable[Question], weights: Sequence[float] = ()
+    ) -> None:
         """Let these be all answers; what speaks of rows that are not looked at is left out."""
         if self.rows is not None:
+            known = [self._knows(reply.question) for reply in replies]
+            weights = list(compress(weights, known))
             replies = [
                 Reply(self._inside(reply.question), reply.answer, reply.annotator, reply.time, reply.seconds)
-                for reply in replies
-                if self._knows(reply.question)
+                for reply in compress(replies, known)
             ]
             skipped = [self._inside(question) for question in skipped if self._knows(question)]
-        self.interview.hold(replies, skipped)
+        self.interview.hold(replies, skipped, weights)
 
     def _knows(self, question: Question) -> bool:
         return self.covers(np.array(question.rows))

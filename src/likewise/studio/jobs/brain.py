@@ -21,6 +21,7 @@ from likewise.studio.jobs._progress import Curve, Kept, advice
 from likewise.studio.jobs._view import IntArray, View, quiet, worded
 from likewise.studio.records import (
     Conflict,
+    OddAnswer,
     Picture,
     Progress,
     QueuedQuestion,
@@ -43,10 +44,12 @@ class Brain:
     """Derives from events what the studio shows and asks. It keeps nothing that events do not say.
 
     One person's answers go to an :class:`~likewise.active.Interview` as they are. What several people said to
-    the same question becomes one answer first. The default model takes links as certain and knows no weights,
-    so that a verdict counts if its weight is at least a half, and an answer of somebody who proved unreliable
-    does not count unless somebody else says the same; see :class:`~likewise.oracles.Annotators`. What is not
-    decided so is a conflict. Of answers that contradict one another the must-links win, as in any interview.
+    the same question becomes one answer first: a verdict counts if its weight is at least a half, and an
+    answer of somebody who proved unreliable does not count unless somebody else says the same; see
+    :class:`~likewise.oracles.Annotators`. What is not decided so is a conflict.
+
+    The interview takes answers as evidence. Those that look wrong are listed in the picture. Confirmed
+    answers and corrections of the groups count as several answers.
 
     Practice counts for nothing. Answers of a study count in the picture and do not steer the questions.
 
@@ -136,7 +139,7 @@ class Brain:
         before = self._agreed.get(steering)
         if before is None or before[0] is not counted:
             voices = [voice for voice in counted.voices if voice.steers or not steering]
-            before = self._agreed[steering] = (counted, settle(voices))
+            before = self._agreed[steering] = (counted, settle(voices, counted.confirmed))
         return before[1]
 
     # ------------------------------------------------------------------ views
@@ -168,7 +171,8 @@ class Brain:
                 self._sampled = View(self.X, self.settings, self._sample())
                 self._asking = None
             view = self._sampled
-        view.hold(self._settled().replies, self._ledger.counted().skipped)
+        settled = self._settled()
+        view.hold(settled.replies, self._ledger.counted().skipped, settled.weights)
         return view
 
     def _steering_view(self) -> View:
@@ -180,7 +184,8 @@ class Brain:
             self._asking = View(self.X, self.settings, view.rows)
             self._asking.interview.X = view.interview.X
             self._asking.interview.share_fits(view.interview)
-        self._asking.hold(self._settled(steering=True).replies, self._ledger.counted().skipped)
+        settled = self._settled(steering=True)
+        self._asking.hold(settled.replies, self._ledger.counted().skipped, settled.weights)
         return self._asking
 
     # ------------------------------------------------------------------ questions
@@ -244,6 +249,7 @@ class Brain:
         start = time.perf_counter()
         with quiet():
             labels, doubt = self._fitted()
+            odd = self._find_odd_answers()
         self._labels = labels = renumbered(labels, self._before if self._labels is None else self._labels)
         self._kept.add(self._n_answers, labels)
         return Picture(
@@ -254,6 +260,7 @@ class Brain:
             conflicts=self._conflicts(),
             links=self._links(),
             seconds=time.perf_counter() - start,
+            odd=odd,
         )
 
     def _fitted(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
@@ -284,6 +291,36 @@ class Brain:
             )
             found.append(Conflict(rows, chain, tuple(behind)))
         return (*settled.disputes, *found)
+
+    def _find_odd_answers(self) -> tuple[OddAnswer, ...]:
+        """Return the answers that look wrong and were not confirmed, most suspicious first."""
+        if len(self.X) < 2:
+            return ()
+        settled, voices = self._settled(), {voice.seq: voice for voice in self._ledger.counted().voices}
+        held = self._view().interview
+        place = {id(reply): at for at, reply in enumerate(held.replies)}
+        found = []
+        for suspect in held.suspects:
+            at = place[id(suspect.reply)]
+            reply = settled.replies[at]
+            if reply.question.key in settled.confirmed:
+                continue
+            given = [s for s in settled.events[at] if voices[s].reply.to(reply.question) == reply.answer]
+            found.append(
+                OddAnswer(
+                    rows=reply.question.rows,
+                    events=tuple(given),
+                    chance=suspect.chance,
+                    n_against=len({other.question.key for other in suspect.against}),
+                    n_near=len(suspect.rows),
+                )
+            )
+        return tuple(found)
+
+    def _estimate_error_rate(self) -> tuple[float, float, float] | None:
+        """Return the share of answers that look wrong, with an interval."""
+        rate = self._view().interview.error_rate if len(self.X) > 1 else None
+        return None if rate is None else (float(rate.mean), float(rate.low), float(rate.high))
 
     def _links(self) -> npt.NDArray[np.int32]:
         """Return what was said of any two rows, once each; of what was said both ways, together."""
@@ -316,11 +353,14 @@ class Brain:
             gain = next((question.score for question in ready.questions), None)
             going, said = advice(n, ready.finished, self._kept.changed)
             points = tuple(self._kept.points)
-            return Progress(self.seq, n, self._kept.changed, gain, None, None, going, said, points)
+            with quiet():
+                rate = self._estimate_error_rate()
+            return Progress(self.seq, n, self._kept.changed, gain, None, None, going, said, points, rate)
         with quiet():
             held = self._view().interview
             outlook = held.progress()
             self._curve.extend(held)
+            rate = self._estimate_error_rate()
         return Progress(
             seq=self.seq,
             n_answers=n,
@@ -331,6 +371,7 @@ class Brain:
             worth_asking=outlook.worth_asking,
             advice=outlook.advice,
             curve=tuple(self._curve.points),
+            error_rate=rate,
         )
 
     def standing(self) -> Standing:
