@@ -57,7 +57,16 @@ def test_nothing_that_an_annotator_can_read_tells_the_class(birds):
     asked = birds.post("/api/questions", json={"n": 10})
     assert asked.json()["questions"]
     seen = [asked.text]
-    for path in ("groups", "groups/0/items", "conflicts", "history", "progress", "items?rows=0,1,13", "me"):
+    for path in (
+        "groups",
+        "groups/0/items",
+        "conflicts",
+        "odd-answers",
+        "history",
+        "progress",
+        "items?rows=0,1,13",
+        "me",
+    ):
         seen.append(birds.get(f"/api/{path}").text)
     if not birds.is_study:
         seen.append(birds.get("/api/reference").text)
@@ -72,6 +81,7 @@ def test_who_takes_part_in_a_study_sees_no_groups_and_who_else_answers_does(bird
         "groups",
         "groups/0/items",
         "conflicts",
+        "odd-answers",
         "map/points",
         "map/labels",
         "map/doubt",

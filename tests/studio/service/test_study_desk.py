@@ -141,6 +141,8 @@ def test_nothing_is_skipped_taken_back_or_said_besides(desk, ann):
         lambda: desk.undo(desk.owner),
         lambda: desk.groups.not_here(ann, 0, key=new_key(), row=0),
         lambda: desk.groups.merge(ann, key=new_key(), a=0, b=1),
+        lambda: desk.asking.keep(desk.owner, key=new_key(), of=1),
+        lambda: desk.asking.ask_again(desk.owner, key=new_key(), of=1),
     ):
         with pytest.raises(NotAllowed):
             act()

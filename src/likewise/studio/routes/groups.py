@@ -16,6 +16,7 @@ from likewise.studio.routes._common import (
     Name,
     Offset,
     Row,
+    Seq,
     TheStudio,
     Who,
     documented,
@@ -26,6 +27,7 @@ from likewise.studio.service._views import (
     GroupsView,
     LinksView,
     MembersView,
+    OddAnswersView,
     ReferenceView,
     StatedView,
 )
@@ -46,6 +48,13 @@ class RowBody(Body):
 
     key: Key
     row: Row
+
+
+class MarkBody(Body):
+    """An answer, by the number of its event."""
+
+    key: Key
+    of: Seq
 
 
 class MergeBody(Body):
@@ -109,6 +118,24 @@ def reference(studio: TheStudio, person: Who) -> JSONResponse:
 def conflicts(studio: TheStudio, person: Looker) -> JSONResponse:
     """Show answers that cannot all be true; annotators see those among their own."""
     return shown(studio.groups.conflicts(person))
+
+
+@router.get("/api/odd-answers", responses=documented(OddAnswersView), response_model=None)
+def odd_answers(studio: TheStudio, person: Looker) -> JSONResponse:
+    """Show answers that look wrong; annotators see their own."""
+    return shown(studio.groups.odd_answers(person))
+
+
+@router.post("/api/odd-answers/keep", responses=documented(StatedView), response_model=None)
+def keep(body: MarkBody, studio: TheStudio, person: Looker) -> JSONResponse:
+    """Confirm an answer, so that it counts more."""
+    return shown(studio.asking.keep(person, key=body.key, of=body.of))
+
+
+@router.post("/api/odd-answers/ask-again", responses=documented(StatedView), response_model=None)
+def ask_again(body: MarkBody, studio: TheStudio, person: Looker) -> JSONResponse:
+    """Have the question of an answer asked again."""
+    return shown(studio.asking.ask_again(person, key=body.key, of=body.of))
 
 
 def _tagged(request: Request, body: bytes, **headers: str) -> Response:

@@ -34,6 +34,7 @@ WORDS = {
     "pair": ("SAME", "DIFFERENT", "UNSURE"),
     "triplet": ("AB", "AC", "BC", "NEITHER", "UNSURE"),
 }
+UNDOABLE = ("answer", "skip", "name", "confirm", "again")  # shown in the history, each with an undo
 Leased = list[tuple[QueuedQuestion, float]]
 State = Literal["ready", "thinking", "finished"]
 
@@ -235,7 +236,10 @@ class Asking:
     # ------------------------------------------------------------------ undoing
 
     def undo(self, person: Person, *, key: str, of: int | None) -> UndoneView:
-        """Take back an answer, a skip or a name: one's last, or the one named; the owner those of anybody."""
+        """Take back one's last action, or the one with the seq `of`; the owner may take back anybody's.
+
+        Actions are answers, skips, names, confirmations, and having a question asked again.
+        """
         if self._study is not None:
             raise NotAllowed("Answers of a study cannot be taken back.")
         self._hub.refresh()
@@ -267,13 +271,13 @@ class Asking:
     def _target(self, person: Person, of: int | None, repeated: bool) -> StoredEvent:
         log = self._hub.log
         if of is None:
-            mine = log.standing("answer", "skip", "name", person=person.id)
+            mine = log.standing(*UNDOABLE, person=person.id)
             if not mine:
                 raise NotFound("There is nothing of yours to take back.")
             return mine[-1]
         event = log.get(of)
         theirs = event is not None and event.person != person.id and person.role != "owner"
-        if event is None or theirs or event.kind not in ("answer", "skip", "name"):
+        if event is None or theirs or event.kind not in UNDOABLE:
             raise NotFound(f"There is no answer {of} of yours to take back.")
         if log.is_undone(of) and not repeated:
             raise Clash("It was taken back before.", "Look at the history for what counts now.")
@@ -287,13 +291,61 @@ class Asking:
             raise NotFound("You have not skipped this question, or have taken that back.")
         return self.undo(person, key=key, of=skips[-1].seq)
 
+    # ------------------------------------------------------------------ odd answers
+
+    def keep(self, person: Person, *, key: str, of: int) -> StatedView:
+        """Confirm an answer, so that it counts more. One's own; the owner may confirm anybody's."""
+        return self._mark_answer(
+            person, "confirm", key, of, "It counts more now, and is no longer listed here."
+        )
+
+    def ask_again(self, person: Person, *, key: str, of: int) -> StatedView:
+        """Have the question of an answer asked again; the answer counts until there is another."""
+        return self._mark_answer(person, "again", key, of, "The answer counts until there is a new one.")
+
+    def _mark_answer(
+        self, person: Person, kind: Literal["confirm", "again"], key: str, of: int, message: str
+    ) -> StatedView:
+        if self._study is not None:
+            raise NotAllowed("Answers of a study cannot be changed.")
+        self._hub.refresh()
+
+        def work(tx: Transaction) -> tuple[StoredEvent, bool]:
+            before = tx.event_by_key(key)
+            if before is None or before.person != person.id or before.kind != kind:
+                self._check_markable(person, kind, of)
+            return append(tx, NewEvent(key, kind, person.id, {"of": of}))
+
+        event, new = self._hub.store.write(work)
+        self._hub.refresh()
+        return {"seq": event.seq, "new": new, "message": message}
+
+    def _check_markable(self, person: Person, kind: str, of: int) -> None:
+        """Refuse what cannot be confirmed or asked again."""
+        log, answer = self._hub.log, self._hub.log.get(of)
+        theirs = answer is not None and answer.person != person.id and person.role != "owner"
+        if answer is None or theirs or answer.kind != "answer":
+            raise NotFound(f"There is no answer {of} of yours.")
+        if not log.is_last_answer(answer):
+            raise Clash("This answer no longer counts.", "Look at the history for what counts now.")
+        if kind == "confirm" and log.is_confirmed(of):
+            raise Clash("It was kept before.")
+        if kind == "again" and log.is_asked_again(answer):
+            raise Clash("It is being asked again already.")
+        budget = self._settings.budget
+        if kind == "again" and budget is not None and log.n_answers() >= budget:
+            raise Clash(
+                f"All {budget} answers of the budget are there.",
+                "Take the answer back, and its question can be asked again.",
+            )
+
     # ------------------------------------------------------------------ looking back
 
     def history(self, person: Person, before: int | None, limit: int) -> HistoryView:
         """Show what happened, the newest first: to the owner all, to others what they did themselves."""
         self._hub.refresh()
         whose = None if person.role == "owner" else person.id
-        events = [e for e in self._hub.log.of(whose) if e.kind in ("answer", "skip", "name")]
+        events = [e for e in self._hub.log.of(whose) if e.kind in UNDOABLE]
         if before is not None:
             events = [e for e in events if e.seq < before]
         page = events[::-1][:limit]
@@ -305,6 +357,9 @@ class Asking:
         asked = body.get("items")
         if event.kind == "name":
             asked = [body["item"]]
+        elif event.kind in ("confirm", "again") and (about := self._hub.log.get(int(body["of"]))) is not None:
+            body = {name: about.body[name] for name in ("kind", "items", "answer")}
+            asked = body["items"]
         mine = event.person == person.id
         undone = self._hub.log.is_undone(event.seq)
         rows = self._items.rows_of(asked) if asked else []
@@ -352,6 +407,8 @@ class Asking:
             "curve": list(found.curve) if found else [],
             "groups": len(hub.picture.groups) if hub.picture else 0,
             "conflicts": len(hub.picture.conflicts) if hub.picture else 0,
+            "odd": len(hub.picture.odd) if hub.picture else 0,
+            "error_rate": found.error_rate if found else None,
             "fitting": hub.behind > 0,
             "behind": hub.behind,
         }

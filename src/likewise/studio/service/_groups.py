@@ -22,6 +22,8 @@ from likewise.studio.service._views import (
     GroupsView,
     ItemView,
     MembersView,
+    OddAnswersView,
+    OddAnswerView,
     ReferenceGroupView,
     ReferenceView,
     StatedView,
@@ -248,6 +250,31 @@ class Groups:
                 }
             )
         return {"conflicts": shown, "hidden": hidden}
+
+    def odd_answers(self, person: Person) -> OddAnswersView:
+        """Show answers that look wrong: to the owner all, to others those that they gave themselves."""
+        picture, log = self._hub.picture, self._hub.log
+        shown: list[OddAnswerView] = []
+        hidden = 0
+        for odd in picture.odd if picture else ():
+            events = [event for seq in odd.events if (event := log.get(seq)) is not None]
+            if not all(log.is_last_answer(event) for event in events):
+                continue  # one was taken back or replaced since the last fit
+            if any(log.is_asked_again(event) or log.is_confirmed(event.seq) for event in events):
+                continue
+            if person.role != "owner" and not all(event.person == person.id for event in events):
+                hidden += 1
+                continue
+            shown.append(
+                {
+                    "items": self._shown(odd.rows),
+                    "answers": [self._asking.event(event, person) for event in events],
+                    "chance": odd.chance,
+                    "n_against": odd.n_against,
+                    "n_near": odd.n_near,
+                }
+            )
+        return {"odd": shown, "hidden": hidden}
 
     # ------------------------------------------------------------------ the map
 

@@ -20,7 +20,7 @@ from likewise.studio.records import (
     Trouble,
 )
 from likewise.studio.service._log import Key, Log, counts, question_key
-from likewise.studio.store import Store
+from likewise.studio.store import Store, Transaction
 
 log = logging.getLogger("likewise.studio")
 Watcher = Callable[[str, dict[str, Any]], None]
@@ -189,7 +189,7 @@ class Hub:
         if ready.seq >= self.log.last:
             self._meant = frozenset(question_key(q.kind, q.items) for q in fresh if self.log.implies(q))
         try:
-            self.store.write(lambda tx: tx.refill(fresh, now=self._clock()))
+            self.store.write(lambda tx: self._fill_queue(tx, fresh))
         except Exception as error:  # the disk may be full; the next batch comes with the next answer
             self._failed(f"New questions could not be kept: {error}")
             return
@@ -200,6 +200,22 @@ class Hub:
         self.emit("ready", {"n": len(fresh)})
         if len(fresh) < len(ready.questions):
             self.nudge()
+
+    def _fill_queue(self, tx: Transaction, fresh: list[QueuedQuestion]) -> None:
+        """Offer these questions, and before them those to be asked again.
+
+        These go to people who have not answered them, if any of these answer questions, otherwise to anyone.
+        """
+        again = list(self.log.asked_again().values())
+        tx.refill([*again, *fresh], now=self._clock())
+        if not again:
+            return
+        people = {one.id for one in tx.people() if one.active and self.log.n_answers(one.id)}
+        for question in again:
+            before = self.log.people_who_answered(question)
+            for person in before if people - before else ():
+                if not tx.was_leased(question.id, person):
+                    tx.skipped(question.id, person)
 
     def queue_is_out(self) -> bool:
         """Tell whether people are looking at questions; of use where there are no others."""
@@ -234,7 +250,12 @@ class Hub:
     def behind(self) -> int:
         """How many events the picture does not know of yet."""
         seen = self.picture.seq if self.picture is not None else 0
-        return sum(event.kind == "undo" or counts(event) for event in self.log.events(after=seen))
+        return sum(
+            event.kind in ("undo", "confirm") or counts(event) for event in self.log.events(after=seen)
+        )
+
+    def _is_repeat(self, question: QueuedQuestion) -> bool:
+        return any(question.id == one.id for one in self.log.asked_again().values())
 
     def fitting_questions(
         self, leased: list[tuple[QueuedQuestion, float]], person: int, overlap: int
@@ -247,7 +268,7 @@ class Hub:
         for question, until in leased:
             again = overlap > 1 and self.log.others_answered(question, person)
             meant = question_key(question.kind, question.items) in self._meant
-            if self.log.implies(question) and not again and not meant:
+            if self.log.implies(question) and not again and not meant and not self._is_repeat(question):
                 implied.append(question.id)
             else:
                 kept.append((question, until))

@@ -39,6 +39,7 @@ class Log:
         self._skipped: Counter[Key] = Counter()
         self._n_answers: Counter[int | None] = Counter()
         self._known = Known()
+        self._marks: list[StoredEvent] = []  # answers confirmed, and questions to be asked again
 
     @property
     def last(self) -> int:
@@ -68,6 +69,8 @@ class Log:
                 self._count_answer(event, key)
         if _skips(event):
             self._skipped[question_key(event.body["kind"], event.body["items"])] += 1
+        if event.kind in ("confirm", "again"):
+            self._marks.append(event)
         if event.kind != "undo":
             return
         of = int(event.body["of"])
@@ -134,6 +137,59 @@ class Log:
         with self._lock:
             return self._answered[key] > 0 or self._skipped[key] > 0
 
+    def is_confirmed(self, seq: int) -> bool:
+        """Tell whether somebody confirmed an answer."""
+        with self._lock:
+            return any(
+                event.kind == "confirm" and event.body["of"] == seq for event in self._standing_marks()
+            )
+
+    def is_last_answer(self, event: StoredEvent) -> bool:
+        """Tell whether an answer counts: not undone, and the last of its person to its question."""
+        if not counts(event):
+            return False
+        with self._lock:
+            last = self._last_answers.get((event.person, _key_of(event)))
+            return last is not None and last.seq == event.seq
+
+    def people_who_answered(self, question: QueuedQuestion) -> set[int]:
+        """Return the people whose answer to a question counts."""
+        key = question_key(question.kind, question.items)
+        with self._lock:
+            return {person for person, answered in self._last_answers if answered == key}
+
+    def asked_again(self) -> dict[int, QueuedQuestion]:
+        """Return questions to be asked again that nobody answered or skipped since, by the answer's seq."""
+        found = {}
+        with self._lock:
+            for mark in self._standing_marks():
+                answer = self._at.get(int(mark.body["of"]))
+                if mark.kind != "again" or answer is None or answer.seq in self._undone:
+                    continue
+                if not self._was_told_since(mark.seq, _key_of(answer)):
+                    found[answer.seq] = QueuedQuestion(
+                        id=f"again-{mark.seq}",
+                        kind=answer.body["kind"],
+                        items=tuple(answer.body["items"]),
+                        why="An earlier answer to this question is being checked.",
+                    )
+        return found
+
+    def is_asked_again(self, answer: StoredEvent) -> bool:
+        """Tell whether the question of an answer is to be asked again, because of this answer or another."""
+        key = _key_of(answer)
+        return any(question_key(one.kind, one.items) == key for one in self.asked_again().values())
+
+    def _standing_marks(self) -> list[StoredEvent]:
+        return [event for event in self._marks if event.seq not in self._undone]
+
+    def _was_told_since(self, seq: int, key: Key) -> bool:
+        later = self._events[bisect_right(self._seqs, seq) :]
+        return any(
+            (counts(event) or _skips(event)) and event.seq not in self._undone and _key_of(event) == key
+            for event in later
+        )
+
     def names(self) -> list[tuple[str, str]]:
         """Return the names that groups were given, as (item id, name), the latest last."""
         return [(str(event.body["item"]), str(event.body["name"])) for event in self.standing("name")]
@@ -158,6 +214,10 @@ class Log:
 def counts(event: StoredEvent) -> bool:
     """Tell whether an event is an answer that says something of the items."""
     return event.kind == "answer" and event.body.get("source") not in UNCOUNTED
+
+
+def _key_of(event: StoredEvent) -> Key:
+    return question_key(event.body["kind"], event.body["items"])
 
 
 def _skips(event: StoredEvent) -> bool:

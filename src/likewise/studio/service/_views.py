@@ -91,6 +91,8 @@ class ProgressView(TypedDict):
     curve: list[tuple[int, float]]
     groups: int
     conflicts: int
+    odd: int
+    error_rate: tuple[float, float, float] | None
     fitting: bool
     behind: int
 
@@ -166,6 +168,23 @@ class ConflictsView(TypedDict):
     """All conflicts that the reader may see."""
 
     conflicts: list[ConflictView]
+    hidden: int
+
+
+class OddAnswerView(TypedDict):
+    """An answer that looks wrong: how probable that is, and how much speaks against it."""
+
+    items: list[ItemView]
+    answers: list[EventView]
+    chance: float
+    n_against: int
+    n_near: int
+
+
+class OddAnswersView(TypedDict):
+    """Answers that look wrong, most suspicious first; `hidden` counts those of other people."""
+
+    odd: list[OddAnswerView]
     hidden: int
 
 
