@@ -57,6 +57,14 @@ def pictures(folder, n=45):
     return X, items, source, Settings("Squares", n_clusters=3)
 
 
+def far_squares(folder):
+    """The same squares with groups that are far apart, so that a wrong answer stands out."""
+    _, items, source, settings = pictures(folder)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(len(items), 4)) + 20 * np.eye(3, 4)[np.arange(len(items)) % 3]
+    return X, items, source, settings
+
+
 def texts(folder, n=45):
     """Short texts with two columns beside them; each ends in something that must stay text."""
     X, groups = blobs(n)
@@ -96,7 +104,7 @@ def sounds(folder, n=24):
     return X, items, source, Settings("Clips", n_clusters=3, ask="triplets")
 
 
-KINDS = {"pictures": pictures, "texts": texts, "sounds": sounds}
+KINDS = {"pictures": pictures, "far squares": far_squares, "texts": texts, "sounds": sounds}
 
 
 # ---------------------------------------------------------------------- a server

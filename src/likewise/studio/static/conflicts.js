@@ -1,7 +1,7 @@
-// Answers that cannot all be true: what was said of whom, by whom, and a way to mend it.
+// Answers that cannot all be true and answers that look wrong: who gave them, and a way to mend them.
 
 import { count, fill, h, openDialog } from "./dom.js";
-import { closeNotice, itemName, latest, takeBack } from "./hints.js";
+import { closeNotice, giveHint, itemName, latest, takeBack } from "./hints.js";
 import { figures, itemCard } from "./item.js";
 import { useStyle } from "./styles.js";
 
@@ -12,6 +12,15 @@ import { useStyle } from "./styles.js";
  * @property {Item[]} items said to be apart
  * @property {Item[]} chain leads from the one to the other; empty if people said different things of a triplet
  * @property {Past[]} answers
+ */
+
+/**
+ * @typedef {object} OddAnswer
+ * @property {Item[]} items
+ * @property {Past[]} answers several if several people gave it
+ * @property {number} chance that it is wrong
+ * @property {number} n_against other answers that speak against it
+ * @property {number} n_near near items that speak against it
  */
 
 /** Which two of a triplet an answer puts together. @type {Record<string, [number, number]>} */
@@ -32,18 +41,32 @@ export async function mount(root, ctx) {
   const { signal } = stopped;
   const note = h("p", { class: "muted" }, "Looking…");
   const list = h("div", { class: "conflicts" });
-  fill(root, h("section", { class: "view" }, h("h1", null, "Contradictions"), note, list));
+  const oddNote = h("p", { class: "muted" });
+  const oddList = h("div", { class: "conflicts" });
+  const oddTitle = h("h2", { id: "odd-title", tabindex: "-1" }, "Answers that look odd");
+  const oddPart = h("section", { class: "conflict-part", "aria-labelledby": "odd-title", hidden: true }, oddTitle, oddNote, oddList);
+  // One wrong answer can be part of many contradictions, so the odd ones come first.
+  fill(root, h("section", { class: "view" }, h("h1", null, "Conflicts"), oddPart,
+    h("section", { class: "conflict-part", "aria-labelledby": "conflict-title" }, h("h2", { id: "conflict-title" }, "Contradictions"), note, list)));
   const update = latest(async () => {
     try {
-      const got = await ctx.api.get("api/conflicts");
+      const [got, gotOdd] = await Promise.all([ctx.api.get("api/conflicts"), ctx.api.get("api/odd-answers")]);
       if (signal.aborted) return;
       /** @type {Conflict[]} */
       const conflicts = got.conflicts;
       const hidden = got.hidden ?? 0;
-      note.textContent = sentence(conflicts.length, hidden);
+      /** @type {OddAnswer[]} */
+      const odd = gotOdd.odd;
+      const nOdd = odd.length + gotOdd.hidden;
+      note.textContent = sentence(conflicts.length, hidden, nOdd > 0);
+      oddPart.hidden = nOdd === 0;
+      oddNote.textContent = oddSentence(odd.length, gotOdd.hidden);
       const held = document.activeElement?.getAttribute("data-focus");
+      const wasOdd = oddList.contains(document.activeElement);
       fill(list, ...conflicts.map((conflict, i) => card(ctx, conflict, i, update)));
-      if (held) /** @type {HTMLElement | null} */ (list.querySelector(`[data-focus="${CSS.escape(held)}"]`))?.focus();
+      fill(oddList, ...odd.map((one, i) => oddCard(ctx, one, i, update)));
+      const again = held ? /** @type {HTMLElement | null} */ (root.querySelector(`[data-focus="${CSS.escape(held)}"]`)) : null;
+      (again ?? (wasOdd ? oddTitle : null))?.focus();
     } catch (error) {
       note.textContent = String(error);
     }
@@ -60,11 +83,83 @@ export async function mount(root, ctx) {
 /**
  * @param {number} shown
  * @param {number} hidden
+ * @param {boolean} someOdd
  */
-function sentence(shown, hidden) {
+function sentence(shown, hidden, someOdd) {
   const others = hidden ? ` ${count(hidden, "contradiction")} with other people's answers can be seen by the owner only.` : "";
-  if (shown === 0) return `All answers fit together.${others}`;
+  if (shown === 0) return `${someOdd ? "No answers contradict one another." : "All answers fit together."}${others}`;
   return `${count(shown, "contradiction")}: answers that cannot all be true. Take back the one that is wrong, or answer it again.${others}`;
+}
+
+/**
+ * @param {number} shown
+ * @param {number} hidden
+ */
+function oddSentence(shown, hidden) {
+  const others = hidden ? `${count(hidden, "odd answer")} of other people can be seen by the owner only.` : "";
+  if (shown === 0) return others;
+  return `These answers may be wrong, the most suspicious first. Keep an answer that is right, take back one that is wrong, or have the question asked again. ${others}`;
+}
+
+/**
+ * Why an answer looks wrong.
+ * @param {OddAnswer} odd
+ */
+export function reasonSentence({ n_against, n_near }) {
+  const reasons = [n_against > 0 && count(n_against, "other answer"), n_near > 0 && count(n_near, "near item")].filter(Boolean);
+  if (reasons.length === 0) return "It does not fit the items and the other answers.";
+  return `${reasons.join(" and ")} ${n_against + n_near === 1 ? "speaks" : "speak"} against it.`;
+}
+
+/**
+ * @param {Context} ctx
+ * @param {OddAnswer} odd
+ * @param {number} i
+ * @param {() => void} update
+ */
+function oddCard(ctx, odd, i, update) {
+  const { items, answers } = odd;
+  const [a, b] = items;
+  const given = answers.map((answer) => said(answer, ...oddActions(ctx, answer, update)));
+  const title = items.map((item) => itemName(item)).join(" – ");
+  const relates = answers[0] && a && b && items.length === 2 ? relation(answers[0], a, b) : null;
+  const chance = Math.min(99, Math.round(100 * odd.chance));
+  return h("article", { class: "card conflict odd", "aria-label": `Odd answer ${i + 1}: ${title}` },
+    h("h3", { dir: "auto" }, title),
+    h("p", null, h("strong", null, `looks wrong: ${chance} %`), ` · ${reasonSentence(odd)}`),
+    a && b && relates
+      ? h("ol", { class: "chain" }, h("li", null, itemCard(a)), h("li", { class: `chain-step ${relates}` }, ...given), h("li", null, itemCard(b)))
+      : [h("div", { class: "gallery" }, ...items.map((item) => itemCard(item))), h("ul", { class: "chain-rest" }, ...given.map((one) => h("li", null, one)))]);
+}
+
+/**
+ * What can be done about an odd answer.
+ * @param {Context} ctx
+ * @param {Past} answer
+ * @param {() => void} update
+ */
+function oddActions(ctx, answer, update) {
+  if (!answer.can_undo) return [];
+  const about = `${word(answer)}, by ${answer.mine ? "you" : answer.person}`;
+  const { seq } = answer;
+  /**
+   * @param {string} label
+   * @param {string} name
+   * @param {() => Promise<boolean>} act
+   */
+  const button = (label, name, act) => {
+    const made = h("button", { type: "button", class: "small", "aria-label": `${name}: ${about}`, "data-focus": `${label} ${seq}` }, label);
+    made.addEventListener("click", async () => {
+      made.disabled = true;
+      if (!(await act())) made.disabled = false;
+    });
+    return made;
+  };
+  return [
+    button("Keep", "Keep this answer", () => giveHint(ctx, "api/odd-answers/keep", { of: seq }, "Kept.", update)),
+    button("Take back", "Take back this odd answer", () => takeBack(ctx, seq, update)),
+    button("Ask again", "Ask again", () => giveHint(ctx, "api/odd-answers/ask-again", { of: seq }, "The question will be asked again.", update)),
+  ];
 }
 
 /**
@@ -79,7 +174,7 @@ function card(ctx, conflict, i, update) {
   /** @param {Past[]} found */
   const take = (found) => {
     for (const answer of found) left.delete(answer);
-    return found.map((answer) => said(ctx, answer, update));
+    return found.map((answer) => said(answer, ...actions(ctx, answer, update)));
   };
   const [a, b] = items;
   const parts = [];
@@ -87,9 +182,9 @@ function card(ctx, conflict, i, update) {
     const path = chain[0]?.row === a.row || chain[0]?.row === b.row ? chain : [a, ...chain, b];
     const apart = answers.filter((answer) => relation(answer, a, b) === "apart");
     parts.push(
-      h("h3", null, "Said to be apart"),
+      h("h4", null, "Said to be apart"),
       h("ol", { class: "chain" }, h("li", null, itemCard(a)), h("li", { class: "chain-step apart" }, ...take(apart)), h("li", null, itemCard(b))),
-      h("h3", null, path.length > 2 ? `Yet joined through ${count(path.length - 1, "step")}` : "Yet said to belong together"),
+      h("h4", null, path.length > 2 ? `Yet joined through ${count(path.length - 1, "step")}` : "Yet said to belong together"),
       h("ol", { class: "chain" }, ...path.flatMap((item, k) => {
         const next = path[k + 1];
         const step = next && take(answers.filter((answer) => left.has(answer) && relation(answer, item, next) === "together"));
@@ -100,11 +195,11 @@ function card(ctx, conflict, i, update) {
   }
   const rest = [...left];
   if (rest.length) {
-    parts.push(h("h3", null, chain.length > 0 ? "Also part of it" : "What was said"),
-      h("ul", { class: "chain-rest" }, ...rest.map((answer) => h("li", null, said(ctx, answer, update)))));
+    parts.push(h("h4", null, chain.length > 0 ? "Also part of it" : "What was said"),
+      h("ul", { class: "chain-rest" }, ...rest.map((answer) => h("li", null, said(answer, ...actions(ctx, answer, update))))));
   }
   const title = items.map((item) => itemName(item)).join(" – ");
-  return h("article", { class: "card conflict", "aria-label": `Contradiction ${i + 1}: ${title}` }, h("h2", { dir: "auto" }, title), ...parts);
+  return h("article", { class: "card conflict", "aria-label": `Contradiction ${i + 1}: ${title}` }, h("h3", { dir: "auto" }, title), ...parts);
 }
 
 /**
@@ -136,13 +231,11 @@ function word(answer) {
 
 /**
  * One answer: the word, who said it and when, and what can be done about it.
- * @param {Context} ctx
  * @param {Past} answer
- * @param {() => void} update
+ * @param {...(HTMLElement | false)} buttons
  */
-function said(ctx, answer, update) {
+function said(answer, ...buttons) {
   const when = new Date(answer.time);
-  const about = `${word(answer)}, by ${answer.mine ? "you" : answer.person}`;
   const triplet = answer.question?.kind === "triplet";
   return h("div", { class: "said-answer" },
     h("strong", null, word(answer)),
@@ -150,10 +243,23 @@ function said(ctx, answer, update) {
     h("span", { class: "small muted" }, answer.mine ? "you" : answer.person, ", ",
       h("time", { datetime: answer.time, title: when.toLocaleString() }, when.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })),
       answer.source === "groups" && ", in the groups"),
+    buttons.length > 0 && h("div", { class: "row" }, ...buttons));
+}
+
+/**
+ * What can be done about an answer of a contradiction.
+ * @param {Context} ctx
+ * @param {Past} answer
+ * @param {() => void} update
+ */
+function actions(ctx, answer, update) {
+  const about = `${word(answer)}, by ${answer.mine ? "you" : answer.person}`;
+  return [
     answer.can_undo && h("button", { type: "button", class: "small", "aria-label": `Take this answer back: ${about}`, "data-focus": `back ${answer.seq}`,
       on: { click: () => takeBack(ctx, answer.seq, update) } }, "Take back"),
     answer.can_undo && answer.mine && answer.source === "question" && h("button", { type: "button", class: "small quiet", "aria-label": `Answer again: ${about}`,
-      "data-focus": `again ${answer.seq}`, on: { click: () => answerAgain(ctx, answer, update) } }, "Answer again"));
+      "data-focus": `again ${answer.seq}`, on: { click: () => answerAgain(ctx, answer, update) } }, "Answer again"),
+  ];
 }
 
 /**

@@ -20,6 +20,8 @@ export function saying(past) {
   if (past.kind === "skip") return "Skipped";
   if (past.kind === "name") return `Named “${past.name ?? ""}”`;
   if (past.kind === "answer") return WORDS[past.answer ?? ""] ?? String(past.answer);
+  if (past.kind === "confirm") return `Kept: ${WORDS[past.answer ?? ""] ?? ""}`;
+  if (past.kind === "again") return `Asked again: ${WORDS[past.answer ?? ""] ?? ""}`;
   return past.kind === "undo" ? "Undo" : past.kind;
 }
 
@@ -95,7 +97,7 @@ export function mount(root, ctx) {
       /** @type {{events: Past[], more: boolean}} */
       const page = await ctx.api.get("api/history", { before, limit: 50 });
       if (over) return;
-      const shown = page.events.filter((past) => ["answer", "skip", "name"].includes(past.kind));
+      const shown = page.events.filter((past) => ["answer", "skip", "name", "confirm", "again"].includes(past.kind));
       for (const past of shown) list.appendChild(entry(past));
       before = page.events.at(-1)?.seq ?? before;
       more.hidden = !page.more;

@@ -12,6 +12,9 @@ function percent(share) {
 const SETTLED = 0.01; // as in likewise.active: so little change is none
 const RIGHT = 0.8; // and so many answers foretold are enough
 
+const FEWEST = 10; // answers from which the share of wrong ones is shown
+const MANY_WRONG = 0.25; // from this share on the answers should be checked
+
 /**
  * What the last ten answers did, as a sentence; of the first few, what all of them did.
  * @param {Progress} progress
@@ -30,6 +33,19 @@ export function testSentence({ accuracy, interval }) {
   if (accuracy === null) return "";
   const range = interval ? ` (likely between ${percent(interval[0])} and ${percent(interval[1])})` : "";
   return `Test: made without some of the answers, the groups foretell ${percent(accuracy)} of those${range}.`;
+}
+
+/**
+ * How many of the answers look wrong, as one or two sentences; nothing before ten answers.
+ * @param {Progress} progress
+ */
+export function errorSentence({ error_rate, n_answers }) {
+  if (!error_rate || n_answers < FEWEST) return "";
+  const [mean, low, high] = error_rate;
+  const whole = (/** @type {number} */ share) => Math.round(100 * share);
+  const share = whole(mean) === 0 ? "Less than 1 %" : `About ${whole(mean)} %`;
+  const warning = mean >= MANY_WRONG ? " The answers disagree with the data and with one another: check the odd ones before going on." : "";
+  return `${share} of the answers look wrong (${whole(low)} to ${whole(high)} %).${warning}`;
 }
 
 /**
@@ -72,13 +88,16 @@ export function drawProgress(root, progress) {
   const behind = progress.behind > 0 || progress.fitting;
   const change = changeSentence(progress);
   const test = testSentence(progress);
+  const errors = errorSentence(progress);
   const advice = adviceSentence(progress);
   fill(root,
     h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")), progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in all` : " so far",
       progress.groups > 0 && ` · ${count(progress.groups, "group")}`,
-      progress.conflicts > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.conflicts, "contradiction")))),
+      progress.conflicts > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.conflicts, "contradiction"))),
+      progress.odd > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.odd, "odd answer")))),
     change && h("div", { class: "change" }, spark(progress.curve), h("span", null, change)),
     test && h("p", null, test),
+    errors && h("p", { class: (progress.error_rate?.[0] ?? 0) >= MANY_WRONG ? "note warn" : "" }, errors),
     advice && h("p", { class: progress.worth_asking ? "" : "note good" }, advice),
     h("p", { class: "refit small", "data-behind": behind ? "true" : "false" },
       behind ? "The newest answers are being worked into the groups." : "The groups are up to date."));

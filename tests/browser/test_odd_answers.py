@@ -1,0 +1,129 @@
+"""Answers that look wrong in a real browser: they are shown with their reasons, taken back and kept."""
+
+import json
+import uuid
+
+import pytest
+
+from likewise.studio.records import NewEvent
+
+playwright = pytest.importorskip("playwright.sync_api")
+expect = playwright.expect
+PATIENCE = 30_000  # milliseconds; reached only when something is wrong
+
+
+def give(served, person, i, j, word):
+    """Store an answer about two squares; their colour is their row modulo 3."""
+    items = [f"square-{row:02d}.png" for row in (i, j)]
+    body = {"kind": "pair", "items": items, "answer": word, "source": "import"}
+    event = NewEvent(uuid.uuid4().hex, "answer", person.id, body)
+    stored, _ = served.studio.store.write(lambda tx: tx.append(event))
+    return stored.seq
+
+
+def plant(served, person, *wrong):
+    """Give right answers, and some wrong ones; return the seqs of the wrong ones."""
+    for k in range(0, 18, 3):
+        for colour in range(3):
+            give(served, person, k + colour, k + colour + 3, "SAME")
+        give(served, person, k, k + 1, "DIFFERENT")
+        give(served, person, k + 1, k + 2, "DIFFERENT")
+    seqs = [give(served, person, i, j, word) for i, j, word in wrong]
+    served.studio.hub.refresh()
+    return seqs
+
+
+@pytest.fixture(scope="module")
+def call(browser, studios):
+    """Call a function of a module of the pages."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(studios("far squares").url + "/login")
+
+    def run(module, name, argument):
+        source = f"new URL('static/{module}', document.baseURI)"
+        return page.evaluate(f"async () => (await import({source})).{name}({json.dumps(argument)})")
+
+    yield run
+    context.close()
+
+
+def kinds(visitor):
+    return [event.kind for event in visitor.events()]
+
+
+def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
+    served = studios("far squares")
+    visitor = visit(served)
+    page = visitor.page
+    first, second = plant(served, visitor.person, (3, 7, "SAME"), (24, 35, "SAME"))
+    visitor.go("conflicts")
+    odd = page.locator(".odd")
+    expect(odd).to_have_count(2, timeout=PATIENCE)
+    expect(page.get_by_role("heading", name="Answers that look odd")).to_be_visible()
+    shown = odd.filter(has_text="square-03.png")
+    expect(shown).to_contain_text("square-07.png")
+    expect(shown).to_contain_text("looks wrong:")
+    expect(shown).to_contain_text("speak against it.")
+    expect(shown).to_contain_text("you, ")
+    expect(shown.locator("img")).to_have_count(2)
+    assert axe(page) == []
+
+    shown.get_by_role("button", name="Take back").click()
+    expect(shown).to_have_count(0, timeout=PATIENCE)
+    undo = visitor.events()[-1]
+    assert (undo.kind, undo.body["of"]) == ("undo", first)
+
+    odd.filter(has_text="square-24.png").get_by_role("button", name="Keep").click()
+    expect(page.locator(".hint-notice")).to_contain_text("Kept.")
+    expect(odd.filter(has_text="square-24.png")).to_have_count(0, timeout=PATIENCE)
+    kept = visitor.events()[-1]
+    assert (kept.kind, kept.body["of"]) == ("confirm", second)
+
+    visitor.go("history")
+    expect(page.locator(".past").first).to_contain_text("Kept: Same")
+    page.locator(".past").first.get_by_role("button", name="Undo").click()
+    expect(page.locator(".past").first).to_contain_text("taken back")
+    visitor.go("conflicts")
+    expect(odd.filter(has_text="square-24.png")).to_have_count(1, timeout=PATIENCE)
+
+    odd.get_by_role("button", name="Ask again").click()
+    expect(odd).to_have_count(0, timeout=PATIENCE)
+    assert kinds(visitor)[-3:] == ["confirm", "undo", "again"]
+
+
+@pytest.mark.parametrize(
+    ("progress", "sentence"),
+    [
+        (
+            {"n_answers": 40, "error_rate": [0.08, 0.04, 0.13]},
+            "About 8 % of the answers look wrong (4 to 13 %).",
+        ),
+        (
+            {"n_answers": 40, "error_rate": [0.003, 0.0, 0.02]},
+            "Less than 1 % of the answers look wrong (0 to 2 %).",
+        ),
+        (
+            {"n_answers": 40, "error_rate": [0.25, 0.1, 0.4]},
+            "About 25 % of the answers look wrong (10 to 40 %). The answers disagree with the data and with "
+            "one another: check the odd ones before going on.",
+        ),
+        ({"n_answers": 9, "error_rate": [0.08, 0.04, 0.13]}, ""),
+        ({"n_answers": 40, "error_rate": None}, ""),
+    ],
+)
+def test_the_share_of_wrong_answers_is_one_plain_sentence(call, progress, sentence):
+    assert call("progress.js", "errorSentence", progress) == sentence
+
+
+@pytest.mark.parametrize(
+    ("n_against", "n_near", "sentence"),
+    [
+        (2, 3, "2 other answers and 3 near items speak against it."),
+        (1, 0, "1 other answer speaks against it."),
+        (0, 2, "2 near items speak against it."),
+        (0, 0, "It does not fit the items and the other answers."),
+    ],
+)
+def test_reasons_are_counted_in_words(call, n_against, n_near, sentence):
+    assert call("conflicts.js", "reasonSentence", {"n_against": n_against, "n_near": n_near}) == sentence
