@@ -43,7 +43,7 @@ class HeldInterview(Interview):
             reply.question.key: weight for reply, weight in zip(replies, weights, strict=False) if weight != 1
         }
         if factors != self._factors:
-            self._factors, self._metric_model = factors, None
+            self._factors, self._recent_fits = factors, []
             self._hold([])  # drops what was derived with other weights
         history = [Event("answer", reply.question, reply) for reply in replies]
         history += [Event("skip", question) for question in skipped]
