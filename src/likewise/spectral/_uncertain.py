@@ -13,6 +13,7 @@ from likewise.spectral._gaussians import GraphShares, LearnedMetric
 _NOISE = (
     1.0  # how far a row in doubt may part from its label: the variance at even odds, relative to the field
 )
+_PASSES = 3
 _LEAST_NOISE_RATE = 0.01
 _STAND_INS = 3  # rows next to a medoid that may stand for it
 _STAND_IN_RIGHT = 0.9  # the chance that such a row has the class of its medoid
@@ -123,13 +124,16 @@ def weigh_links(
     )
     if not len(votes):
         return passed
-    prior = _hold_out(ready, passed)[votes.rows]
-    if metric is not None:
-        prior = _distribute(passed, prior, metric, votes.rows)
     roots = {int(passed.class_of[row]): int(row) for row in np.flatnonzero(unreliability == 0.0)}
     n_missing = 0 if n_clusters is None else n_clusters - n_classes
-    beliefs = infer_beliefs(votes, prior, roots, n_missing, rate)
-    shares, unreached = _soften(ready, passed, beliefs)
+    targets = np.eye(n_classes)[passed.anchors.classes]
+    for _ in range(_PASSES):  # later passes predict rows from labels that the first put right
+        prior = _hold_out(ready, passed, targets)[votes.rows]
+        if metric is not None:
+            prior = _distribute(passed, prior, metric, votes.rows)
+        beliefs = infer_beliefs(votes, prior, roots, n_missing, rate)
+        targets, known = _update_targets(passed, beliefs)
+    shares, unreached = _soften(ready, passed, targets, known)
     if metric is not None:
         shares = _distribute(passed, shares, metric)
     shares[beliefs.rows] = beliefs.classes
@@ -137,14 +141,16 @@ def weigh_links(
     return replace(passed, shares=shares, unreached=unreached, evidence=evidence)
 
 
-def _hold_out(ready: Ready, passed: Passed) -> np.ndarray:
-    """Return the shares of all rows, those of linked anchors without their own label."""
+def _hold_out(ready: Ready, passed: Passed, targets: np.ndarray) -> np.ndarray:
+    """Return the shares of all rows, those of linked anchors without their own label.
+
+    `targets` are the shares of the anchors: their labels, or what is believed of these.
+    """
     anchors, shares = passed.anchors, passed.shares.copy()
     if not ready.smoother.keeps_influence(len(anchors.rows)):
         # Too many to hold out each: what its neighbours have comes nearest.
         shares[anchors.rows] = ready.smoother.spread(passed.shares, 1, 0.0)[anchors.rows]
         return shares
-    targets = np.eye(passed.n_classes)[anchors.classes]
     base, counts = anchors.compute_base(ready, targets)
     found = ready.smoother.hold_out(base, anchors.rows, targets)
     # The label is taken out of the counts of its first cluster too.
@@ -158,15 +164,23 @@ def _hold_out(ready: Ready, passed: Passed) -> np.ndarray:
     return shares
 
 
-def _soften(ready: Ready, passed: Passed, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
-    """Pass the classes along the graph again, from posteriors in place of certain labels."""
+def _update_targets(passed: Passed, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shares of the anchors by what is believed of them, and which anchors that is known of."""
     anchors = passed.anchors
-    if not ready.smoother.keeps_influence(len(anchors.rows)):
-        return passed.shares.copy(), passed.unreached
     targets = np.eye(passed.n_classes)[anchors.classes]
     place = np.minimum(np.searchsorted(beliefs.rows, anchors.rows), len(beliefs.rows) - 1)
     known = anchors.linked & (beliefs.rows[place] == anchors.rows)
     targets[known] = beliefs.classes[place[known]]
+    return targets, known
+
+
+def _soften(
+    ready: Ready, passed: Passed, targets: np.ndarray, known: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pass the classes along the graph again, from posteriors in place of certain labels."""
+    anchors = passed.anchors
+    if not ready.smoother.keeps_influence(len(anchors.rows)):
+        return passed.shares.copy(), passed.unreached
     sure = targets.max(axis=1)
     noise = np.where(known, _NOISE * 4.0 * sure * (1.0 - sure), 0.0)
     base, _ = anchors.compute_base(ready, targets)
