@@ -428,4 +428,4 @@ def test_a_strategy_that_breaks_the_rules_is_found_out(pairs):
 def test_it_says_what_it_is():
     asking = interview(budget=5)
     asking.tell(asking.ask(), "UNSURE")
-    assert repr(asking) == "Interview(6 rows, strategy 'random': 1 told, 4 left)"
+    assert repr(asking) == "Interview(6 rows, strategy 'random': 1 answers, 4 left)"

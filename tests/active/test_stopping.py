@@ -176,7 +176,7 @@ def test_an_oracle_that_is_never_sure_is_a_sign_to_stop():
     asking = asking_about(X, strategy=RandomPairs())
     for _ in range(10):
         asking.tell(asking.ask(), Answer.UNSURE)
-    assert asking.progress().advice.startswith("Of the last 10 answers all were UNSURE")
+    assert asking.progress().advice.startswith("All of the last 10 answers were UNSURE")
     assert not asking.progress().worth_asking
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from likewise.active._questions import Reply
+from likewise.active._questions import Question, Reply
 from likewise.base import real
 from likewise.supervision import Supervision
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 _CERTAIN = 20.0  # weight of hints given beforehand: as good as certain
 _SUSPICIOUS = 0.3  # answers that are wrong with at least this chance are listed
-_FIRST_METRIC = 8  # answers from which a metric is learned
-_METRIC_GROWTH = (1.25, 1.5)  # it is learned again when there are this many times as many: at first, later
+_FIRST_METRIC = 8  # up to this many answers the metric is learned at every fit
+_METRIC_GROWTH = (1.25, 1.5)  # then when answers grow by this factor, before and after _METRIC_EARLY
 _METRIC_EARLY = 28
-_FEWEST_ANSWERS = 5  # of each of two annotators, from which their rates are told apart
-_REVERSED_ANSWERS = 15  # answers from which an annotator may be believed in reverse
+_FEWEST_PAIRS = 5  # annotators are weighted once two of them have stated this many pairs
+_REVERSED_PAIRS = 15  # an annotator is believed in reverse only from this many pairs on
+_LEAST_WEIGHT = 0.05  # an answer is never left out
 _ANNOTATOR_PRIOR = (1.0, 8.0)  # Beta: one answer in nine is wrong
 _WEIGHTS = (-1.0, 3.0)  # least and largest weight of an annotator's answers
 _MOST_REASONS = 5
@@ -140,22 +141,22 @@ def weigh_annotators(replies: Sequence[Reply], evidence: Any) -> list[float] | N
         by_annotator[reply.annotator] += [
             predicted[pair, sign] for pair, sign in list_pairs(reply) if (pair, sign) in predicted
         ]
-    if sum(len(values) >= _FEWEST_ANSWERS for values in by_annotator.values()) < 2:
+    if sum(len(values) >= _FEWEST_PAIRS for values in by_annotator.values()) < 2:
         return None
     common = _fit_rate(np.concatenate([np.array(values) for values in by_annotator.values()]))
     unit = math.log((1 - min(common, 0.45)) / min(common, 0.45))
     weights = {}
     for annotator, values in by_annotator.items():
         rate = _fit_rate(np.array(values))
-        if rate > 0.5 and len(values) < _REVERSED_ANSWERS:
+        if rate > 0.5 and len(values) < _REVERSED_PAIRS:
             rate = 0.5
-        weight = math.log((1 - rate) / rate) / unit
+        weight = math.log((1 - rate) / rate) / unit or _LEAST_WEIGHT
         weights[annotator] = min(max(weight, _WEIGHTS[0]), _WEIGHTS[1])
     return [weights[reply.annotator] for reply in replies]
 
 
 def _fit_rate(predicted: npt.NDArray[np.float64]) -> float:
-    """Return the most probable error rate, given the probability of each answer by all the rest."""
+    """Estimate an error rate by EM from the probability of each answer given all others."""
     a, b = _ANNOTATOR_PRIOR
     rate = 0.1
     for _ in range(30):
@@ -174,15 +175,17 @@ class Suspect:
     reply : Reply
         The answer.
     chance : float
-        The probability that it is wrong.
+        The estimated probability that it is wrong; for an answer about several pairs, that of the pair that
+        is most likely wrong.
     predicted : float
         How probable the answer is by the rows and the other answers alone.
     against : tuple of Reply
-        Other answers about the same rows that do not fit with it.
+        Other answers about either row that contradict it, or agree with the clusters that it contradicts; at
+        most five.
     rows : tuple of int
-        Near rows, known by other answers, that do not fit with it.
+        Near rows with answers that lie in the likeliest cluster of either row; at most five.
     confirmed : bool
-        Whether the same answer was given more than once.
+        Whether the pair was answered the same way more than once.
     """
 
     reply: Reply
@@ -193,7 +196,7 @@ class Suspect:
     confirmed: bool
 
     @property
-    def question(self) -> Any:
+    def question(self) -> Question:
         """The question that was answered."""
         return self.reply.question
 
@@ -232,24 +235,31 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
     classes[evidence.beliefs.rows] = passed.cluster_of_class[evidence.beliefs.classes.argmax(axis=1)]
     found = []
     for at, (reply, pairs) in enumerate(zip(replies, stated, strict=True)):
-        known = [entry for entry in pairs if entry in right]
-        if not known:
+        # The answers of an annotator who is believed in reverse were counted with the other sign.
+        wrong = {
+            (pair, sign): 1.0 - right[pair, sign] if (pair, sign) in right else right[pair, -sign]
+            for pair, sign in pairs
+            if (pair, sign) in right or (pair, -sign) in right
+        }
+        if not wrong:
             continue
-        pair, sign = min(known, key=right.__getitem__)
-        chance = 1.0 - right[pair, sign]
+        pair, sign = max(wrong, key=wrong.__getitem__)
+        chance = wrong[pair, sign]
         if chance < _SUSPICIOUS:
             continue
         others = dict.fromkeys(o for row in pair for o in about[row] if o != at)
         odd = not _fits([(pair, sign)], classes)
         against = [
-            replies[o] for o in others if (pair, -sign) in stated[o] or (odd and _fits(stated[o], classes))
+            replies[o]
+            for o in others
+            if (pair, -sign) in stated[o] or (odd and stated[o] and _fits(stated[o], classes))
         ]
         near = _find_near(passed, pair, classes) if odd else ()
         found.append(
             Suspect(
                 reply=reply,
                 chance=float(chance),
-                predicted=float(predicted[pair, sign]),
+                predicted=float(predicted.get((pair, sign), 1.0 - predicted.get((pair, -sign), 0.5))),
                 against=tuple(against[:_MOST_REASONS]),
                 rows=near,
                 confirmed=times[pair, sign] > 1,
@@ -259,10 +269,10 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
 
 
 def find_doubtful_rows(model: Any) -> frozenset[int]:
-    """Return rows whose answer is probably wrong, and alone joins two groups: these are worth a check.
+    """Return rows with a SAME answer that is probably wrong and is the only link between two groups.
 
-    An answer about a row that nothing else depends on is not: a new row next to it says as much about the
-    region, and about itself too.
+    These are worth a check. An answer about a row that nothing else depends on is not: a new row next to it
+    says as much about the region, and about itself too.
     """
     evidence = getattr(getattr(model, "passed_", None), "evidence", None)
     if evidence is None:

@@ -59,8 +59,8 @@ class Interview:
     An answer is evidence, not a fact. By default its chance of being wrong is estimated from how well the
     rows and the other answers predict it; an answer that many others speak against counts little, and may be
     checked with another question. With ``errors=0`` answers are certain. A question whose answer follows from
-    believed answers is not asked; with K clusters known it follows too that what is apart from K - 1 groups
-    that are all apart is in the last.
+    believed answers is not asked. If the number of clusters K is known, a row that belongs to none of K - 1
+    groups that are all apart belongs to the last one.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ class Interview:
         `n_clusters` (2 if that is not given).
     errors : "learn" or float, default="learn"
         How often answers are wrong: learned from the answers, a rate below 0.5, or 0 if they are certain. It
-        takes effect with a model that weighs links, one with a parameter ``error_rate``, such as the default.
-        Other models take every answer as it is.
+        takes effect with a model that weighs links, one with a parameter ``error_rate`` such as the default,
+        whose own value it replaces. Other models take every answer as it is.
     pool : Pool, "auto" or None, default="auto"
         Of very many rows an interview looks at a pool that is chosen from them: strategy and model see these
         rows alone. By default with more than 100,000 rows, wherever they are; None looks at all rows.
@@ -113,7 +113,8 @@ class Interview:
     suspects : tuple of Suspect
         Answers that look wrong, most suspicious first, each with its reasons.
     error_rate : ErrorRate or None
-        The estimated share of wrong answers, with an interval; None where answers are certain.
+        The share of wrong answers: estimated, with an interval of 90 %, or the rate given as `errors`. None
+        where answers are certain or there are none.
     n_asked, left : int
         How many answers count, those of UNSURE among them, and how many the budget has left (None without).
     finished : bool
@@ -182,7 +183,7 @@ class Interview:
         parameters = {} if self.model is None else self.model.get_params()
         self._weighs_errors = self.errors != 0 and "error_rate" in parameters
         self._learns_metric = bool(parameters.get("learn_metric"))
-        if self.model is not None and self._weighs_errors:
+        if self.model is not None and "error_rate" in parameters:
             self.model.set_params(error_rate=self.errors)
         if self.model is None and self.strategy.needs:
             raise ValueError(
@@ -210,7 +211,9 @@ class Interview:
 
     def __repr__(self) -> str:
         left = "" if self.left is None else f", {self.left} left"
-        return f"Interview({self.n_samples} rows, strategy {self.strategy.name!r}: {self.n_asked} told{left})"
+        return (
+            f"Interview({self.n_samples} rows, strategy {self.strategy.name!r}: {self.n_asked} answers{left})"
+        )
 
     # ------------------------------------------------------------------ asking and telling
 
@@ -298,7 +301,7 @@ class Interview:
         self._history.append(Event("undo", self._history[at].question, undoes=at))
 
     def confirm(self, question: Question) -> Reply:
-        """Give the last answer to a question once more: it then counts twice."""
+        """Repeat the last answer to a question, so that it counts twice; this uses one answer of the budget."""
         for reply in reversed(self.replies):
             if reply.question.key == question.key:
                 return self.tell(reply.question, reply.answer, annotator=reply.annotator)
@@ -488,7 +491,10 @@ class Interview:
         return self._fit_to(self.replies)
 
     def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the model fitted to some first answers, and the cluster of each row."""
+        """Return the model fitted to the first answers, `replies`, and the cluster of each row.
+
+        The metric is learned at the numbers of answers that `metric_due` gives, and reused in between.
+        """
         for before, found in self._recent_fits:
             if before == replies:
                 return found
@@ -496,7 +502,8 @@ class Interview:
         source = None if due == len(replies) else self._fit_to(replies[:due])[0]
         found = self._fits.of(self._known_by(replies), source)
         if self._weighs_errors and len({reply.annotator for reply in replies}) > 1:
-            weights = weigh_annotators(replies, found[0].passed_.evidence)
+            passed = getattr(found[0], "passed_", None)
+            weights = weigh_annotators(replies, getattr(passed, "evidence", None))
             if weights is not None:
                 found = self._fits.of(self._known_by(replies, weights), source)
         kept = [entry for entry in self._recent_fits if len(entry[0]) == due or entry is self._recent_fits[0]]
@@ -509,7 +516,7 @@ class Interview:
         return self.n_asked if enough is None else enough(self.n_asked)
 
     def _known_to_strategy(self, model: Any, n: int) -> Knowledge:
-        """Return what follows from the answers that a model of the first n believes, and from the others."""
+        """Return what follows from the first n answers that `model` believes, and from all later ones."""
         believed = getattr(model, "believed_", None)
         if not self._weighs_errors or believed is None:
             return self._knowledge()

@@ -139,7 +139,7 @@ class Fits:
     discover: bool
     seed: int
     like: Any = None  # a model fitted to other rows of the same kind
-    _last: list[tuple[Supervision, Any, npt.NDArray[Any]]] = field(default_factory=list)
+    _last: list[tuple[Supervision, Any, Any, npt.NDArray[Any]]] = field(default_factory=list)
     _labels: dict[Supervision, npt.NDArray[Any]] = field(default_factory=dict)
     _ready: dict[int | None, Any] = field(default_factory=dict)  # by the number of clusters
 
@@ -149,12 +149,13 @@ class Fits:
         The metric is that of `metric_source`, a model fitted to fewer answers, if there is one.
         """
         hints = known.hints
-        for before, model, labels in self._last:
-            if before is hints or before == hints:
+        for before, source, model, labels in self._last:
+            if source is metric_source and (before is hints or before == hints):
                 return model, labels
         model, labels = self._fitted(known, metric_source)
-        self._last = [(hints, model, labels), *self._last[:1]]
-        self._keep(hints, labels)
+        self._last = [(hints, metric_source, model, labels), *self._last[:1]]
+        if metric_source is None:
+            self._keep(hints, labels)
         return model, labels
 
     def labels(self, known: Knowledge) -> npt.NDArray[Any]:
@@ -177,7 +178,7 @@ class Fits:
             k = min(max(k or 2, demanded(known.closure)), len(self.X))
         if k not in self._ready:
             self._ready = {k: ready(self.model, k, self.seed, self.discover)}
-        before = self._last[0][1] if self._last else None
+        before = self._last[0][2] if self._last else None
         settled = known.are_votes or not len(known.closure.conflicts)
         return fitted(self._ready[k], self.X, known.hints, before, settled, self.like, metric_source)
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _FOLDS = 5
 _FEWEST = 10  # with fewer answers an interval would span nearly everything
-_SETTLED = 0.01  # so few of the labels may change over the last answers
+_SETTLED = 0.01  # labels have settled if at most this share changed over the last answers
 _RIGHT = 0.8  # share of held-out answers that should be predicted: it takes 16, all of them right
-_Z = 1.959964  # 95 % of a normal distribution lie within
+_Z = 1.959964  # quantile of the normal distribution for an interval of 95 %
 _DISAGREE = 0.25  # from this estimated error rate on, answers disagree with the rows
 _POOR = 0.12  # from this one on, answers that change nothing more will not help
 _COMPARED = 30  # answers from which clusters should predict better than those before the first answer
@@ -107,6 +107,7 @@ def outlook(interview: Interview, last: int) -> Outlook:
     """Look back on the last answers and on those held out. Everything is derived from the answers."""
     replies = interview.replies
     question = interview.ask()
+    rate, n_suspects = interview.error_rate, len(interview.suspects)
     changed, right, at_start = None, np.empty(0), np.empty(0)
     if interview.model is not None and replies:
         labels = interview._fit_to(replies)[1]
@@ -114,7 +115,6 @@ def outlook(interview: Interview, last: int) -> Outlook:
         right, at_start = _predict_held_out(interview, replies)
     enough = len(right) >= _FEWEST
     accuracy = float(right.mean()) if enough else None
-    rate = interview.error_rate
     found = Outlook(
         n_answers=len(replies),
         last=min(last, len(replies)),
@@ -129,7 +129,7 @@ def outlook(interview: Interview, last: int) -> Outlook:
         start_accuracy=float(at_start.mean()) if enough else None,
         error_rate=None if rate is None else rate.mean,
         error_interval=None if rate is None else (rate.low, rate.high),
-        n_suspects=len(interview.suspects),
+        n_suspects=n_suspects,
     )
     worth, advice = _advice(interview, found, last)
     return replace(found, worth_asking=worth, advice=advice)
@@ -143,11 +143,11 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
     if len(replies) < last:
         return True, f"There are fewer than {last} answers yet: go on."
     if all(reply.answer is Answer.UNSURE for reply in replies[-last:]):
-        return False, f"Of the last {last} answers all were UNSURE: more like them will change nothing."
+        return False, f"All of the last {last} answers were UNSURE: more like them will change nothing."
     if seen.changed is None:
         return True, "Without a model there are no labels to look at: go on as long as you like."
     wrong = ""
-    if seen.error_rate is not None and seen.error_interval is not None:
+    if interview.errors == "learn" and seen.error_rate is not None and seen.error_interval is not None:
         low, high = seen.error_interval
         wrong = f"about {seen.error_rate:.0%} of the answers look wrong ({low:.0%} to {high:.0%})"
         if seen.error_rate >= _DISAGREE:
@@ -173,7 +173,7 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
         return True, f"{moved}: go on."
     low, high = seen.interval
     held_out = f"{seen.accuracy:.0%} ({low:.0%} to {high:.0%}) of the held-out answers are predicted"
-    if low < _RIGHT and seen.error_rate is not None and seen.error_rate >= _POOR:
+    if wrong and low < _RIGHT and seen.error_rate is not None and seen.error_rate >= _POOR:
         return False, f"{moved}, and {wrong}: more answers of this quality will not help. Check the suspects."
     if seen.accuracy < _RIGHT:
         return True, f"{moved}, but only {held_out}: go on, or try another model."

@@ -5,9 +5,8 @@ A link may be wrong. Three steps turn links into beliefs:
 1. *Votes*. Each link is a vote for or against joining two rows. Groups of rows are joined greedily, the pair
    of groups with the largest sum of votes first, until no sum is positive (greedy additive edge contraction
    for correlation clustering); then single rows move to where more votes are for them. A link is believed if
-   it agrees with the groups. So a row that links claim for
-   two groups that are apart stays with one of them, and no single link can merge two groups that other links
-   keep apart.
+   it agrees with the groups. So a row linked to two groups that are apart stays with one of them, and no
+   single link can merge two groups that other links keep apart.
 2. *Classes and shares* are derived from the believed links as if they were certain.
 3. *Belief propagation*. The class of each linked row has a prior: what the graph and the mixtures say of it
    without its own label. A link between rows i and j that is wrong with probability :math:`\varepsilon`
@@ -30,7 +29,7 @@ from scipy.sparse import csr_array
 from likewise.supervision import Supervision
 from likewise.supervision._links import Links
 
-RATE_PRIOR = (1.3, 10.0)  # Beta: mean .115, and flat enough that 30 answers overrule it
+_RATE_PRIOR = (1.3, 10.0)  # Beta: mean .115, and flat enough that 30 answers overrule it
 START_RATE = 0.06  # for reliability and for the messages from which a rate is learned
 _LEAST_RATE = 0.01  # a rate that is learned is never taken as 0: one more answer may be wrong
 _RATES = np.array(
@@ -42,10 +41,10 @@ _ROUNDS = 12
 _SETTLED = 1e-3
 _DOUBT = 0.02  # spread evenly over the classes
 _NEW_CLASS = (0.2, 0.02)  # chance of a class not found yet: while classes are missing, and afterwards
-_ROOT = 0.9  # the first row of a class defines it: the others say little about it
+_ROOT = 0.9  # prior probability that the root of a class belongs to it
 _UNREACHED = 0.3  # chance that a placed row is wrong if no chain of links joins it to its class
 _CERTAIN = 20.0  # weight at which a link is as good as certain
-_KIND_ROWS = 30.0  # how many links the common rate counts for, beside those of one kind
+_KIND_ROWS = 30.0  # pseudo-count that draws the rate of each kind towards the common one
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,10 +262,10 @@ class ErrorRate:
 def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> ErrorRate:
     """Estimate the error rate from the probability of each link by the rows and the other links.
 
-    The probabilities may be too cautious or too bold: they are raised to a power, averaged over a grid with
-    the rate.
+    The probabilities may be over- or under-confident. Their odds are raised to a power, which is averaged out
+    on a grid together with the rate. The grid ends at 0.4, and so does the estimate.
     """
-    a, b = RATE_PRIOR
+    a, b = _RATE_PRIOR
     odds = np.log(np.clip(predicted, 1e-6, 1 - 1e-6) / np.clip(1 - predicted, 1e-6, 1 - 1e-6))
     weights = np.ones(len(odds)) if weights is None else np.minimum(weights, 1.0)
     sharpened = 1.0 / (1.0 + np.exp(-np.outer(_SHARPNESS, odds)))[:, None]
@@ -340,8 +339,9 @@ def infer_beliefs(
         found = _estimate_kinds(found, votes, predicted)
     else:
         found = ErrorRate.fixed(rate)
-    same, different = max(found.same, _LEAST_RATE), max(found.different, _LEAST_RATE)
-    if rate is not None:
+    if rate is None:
+        same, different = max(found.same, _LEAST_RATE), max(found.different, _LEAST_RATE)
+    else:
         same = different = max(rate, 1e-6)
     classes, together = _propagate(votes, prior, same, different)
     together = np.clip(together, 1e-9, 1 - 1e-9)

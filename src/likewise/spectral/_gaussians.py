@@ -5,11 +5,11 @@ little variance that metric is wrong, and a Gaussian mixture finds the right one
 the rows whose cluster is known and, by EM, to the others. A log-linear stack combines their shares
 :math:`p_m` with the shares :math:`p_0` of the graph,
 
-.. math:: q(c) \propto \exp\bigl(a \log p_0(c) + \sum_m b_m \log p_m(c)\bigr), \qquad a, b_m \ge 0 .
+.. math:: q(c) \propto \exp\bigl(a \log p_0(c) + \sum_m b_m \log p_m(c)\bigr), \qquad a \ge 0.05,\ b_m \ge 0 .
 
 The weights maximise the log-likelihood of rows that neither the graph nor the mixtures were given (three
 folds), with a normal prior of mean 1 on a and an exponential prior on each b_m. So the graph is preferred
-while evidence is thin, and a mixture that predicts no better than the graph has weight 0.
+while evidence is thin, and a mixture that adds nothing to its predictions has weight 0.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ _FREE_STEPS = 25
 _FOLDS = 3
 _FEWEST = 8  # rows of known cluster from which a metric is learned
 _RIDGE = 1e-3
-_LABELED_ONLY = 0.1  # weight of other rows in the first step, and throughout for the first candidate
+_LOW_WEIGHT = 0.1  # of rows of unknown cluster: in the first step, and always for the first candidate
 _GRAPH_FLOOR, _MIXTURE_FLOOR = 0.05, 0.02  # no cluster is less likely than this divided by their number
 _GRAPH_SPREAD = 0.3  # standard deviation of the prior on a
 _MIXTURE_COST = 1.0  # rate of the prior on b
 _UNUSED = 1e-3
 # Start ("graph" shares, or a mixture fitted "free" of answers), covariance, weight of unlabelled rows.
-_CANDIDATES = (("graph", "tied", 0.1), ("graph", "own", 1.0), ("free", "tied", 1.0), ("free", "own", 1.0))
+_CANDIDATES = (
+    ("graph", "tied", _LOW_WEIGHT),
+    ("graph", "own", 1.0),
+    ("free", "tied", 1.0),
+    ("free", "own", 1.0),
+)
 
 GraphShares = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -146,13 +151,13 @@ def _fit_mixture(
     shares, prior_rows = start, 2.0 * d + 5.0
     diagonal = np.diag_indices(d)
     for step in range(n_steps):
-        row_weight = np.where(known, 1.0, _LABELED_ONLY if step == 0 and known.any() else weight)
+        row_weight = np.where(known, 1.0, _LOW_WEIGHT if step == 0 and known.any() else weight)
         weighted = shares * row_weight[:, None]
         counts = weighted.sum(axis=0)
         total = counts.sum()
         means = weighted.T @ X / np.maximum(counts, 1e-9)[:, None]
         mean_products = space.products(means)
-        if step < 2:  # the weights of rows, and so their common scatter, change no more
+        if step < 2:  # row weights are constant from the second step on, and so is this sum
             second = row_weight @ products
         pooled = space.unpack(((second - counts @ mean_products) / total)[None])[0]
         shrink = d / (d + max(total - k, 1.0))
@@ -196,7 +201,6 @@ def _fit_candidates(
                 free = _match_free_start(space, rows, targets)
             start = np.full((len(everything), targets.shape[1]), 1.0 / targets.shape[1])
             start[len(rows) :] = free[np.searchsorted(space.sample, others)]
-        start = np.where(known[:, None], 0.0, start)
         start[: len(rows)] = targets
         found.append(_fit_mixture(space, X, products, start, known, covariance, weight))
     return found
@@ -205,7 +209,8 @@ def _fit_candidates(
 def _match_free_start(space: MixtureSpace, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Return the mixture fitted without answers that agrees best, its clusters put in the order of `targets`.
 
-    Agreement is judged by the nearest row of the sample for a known row that is not in it.
+    Agreement is measured on the known rows in the sample. If there are none, each known row is represented by
+    the nearest row of the sample.
     """
     place = np.searchsorted(space.sample, rows)
     place = np.minimum(place, len(space.sample) - 1)
@@ -289,7 +294,7 @@ def _stack(weights: np.ndarray, graph: np.ndarray, mixtures: list[np.ndarray]) -
 
 
 def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], targets: np.ndarray) -> np.ndarray:
-    """Return the exponents that predict held-out rows best, given their priors. The problem is concave."""
+    """Return the exponents that predict held-out rows best, given their priors: a convex problem."""
     logs = np.stack([_floor(graph, _GRAPH_FLOOR), *(_floor(m, _MIXTURE_FLOOR) for m in mixtures)])
 
     def negative(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -334,7 +339,7 @@ def learn_metric(
     Returns
     -------
     LearnedMetric or None
-        None if too few rows or a single cluster are known.
+        None if too few rows are known, or only one cluster.
     """
     if len(rows) < _FEWEST or len(np.unique(clusters)) < 2:
         return None

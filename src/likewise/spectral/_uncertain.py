@@ -10,9 +10,7 @@ from likewise.spectral._classes import Anchors, Passed, Ready, interpolate_share
 from likewise.spectral._evidence import START_RATE, Beliefs, Votes, compute_unreliability, infer_beliefs
 from likewise.spectral._gaussians import GraphShares, LearnedMetric
 
-_NOISE = (
-    1.0  # how far a row in doubt may part from its label: the variance at even odds, relative to the field
-)
+_NOISE = 1.0  # noise variance of a label at even odds, relative to the variance of the field there
 _PASSES = 3
 _LEAST_NOISE_RATE = 0.01
 _STAND_INS = 3  # rows next to a medoid that may stand for it
@@ -24,14 +22,14 @@ _MOST_CHECKS = 2
 
 @dataclass(frozen=True, eq=False)
 class Founding:
-    """Two clusters rest on one question: are the two first medoids two groups?
+    """Whether the two first medoids belong together, which decides everything with two clusters.
 
     Attributes
     ----------
     medoids : tuple of (int, int)
         The medoids of the two first clusters.
     log_odds : float
-        How likely they belong together, by the link between them and by links to rows next to them.
+        Log-odds that they belong together, by the link between them and by links to rows next to them.
     check : tuple of (int, int) or None
         A pair whose answer would confirm or refute it; None if it is settled.
     """
@@ -85,7 +83,9 @@ def judge_founding(X: np.ndarray, ready: Ready, votes: Votes, rate: float | None
     n_checks, check = 0, None
     for rank in range(_STAND_INS):
         for medoid, other in ((a, b), (b, a)):
-            stand_in = near[other][rank] if rank < len(near[other]) else medoid
+            if rank >= len(near[other]):
+                continue
+            stand_in = near[other][rank]
             if stand_in in (a, b) or stand_in in near[medoid]:
                 continue
             pair = (min(medoid, stand_in), max(medoid, stand_in))
@@ -94,8 +94,8 @@ def judge_founding(X: np.ndarray, ready: Ready, votes: Votes, rate: float | None
                 continue
             n_checks += 1
             at = (votes.pairs == pair).all(axis=1)
-            together = votes.signs[at][0] > 0
-            odds += float(np.log(joined / parted) if together else np.log((1 - joined) / (1 - parted)))
+            net = float((votes.signs * votes.weights)[at].sum())
+            odds += abs(net) * float(np.log(joined / parted if net > 0 else (1 - joined) / (1 - parted)))
     settled = abs(odds) >= _SETTLED_ODDS or n_checks >= _MOST_CHECKS
     return Founding((a, b), odds, None if settled else check)
 
@@ -122,8 +122,6 @@ def weigh_links(
     unreliability = compute_unreliability(
         votes, believed, passed.class_of, ready.medoids, n_clusters or n_classes, start
     )
-    if not len(votes):
-        return passed
     roots = {int(passed.class_of[row]): int(row) for row in np.flatnonzero(unreliability == 0.0)}
     n_missing = 0 if n_clusters is None else n_clusters - n_classes
     targets = np.eye(n_classes)[passed.anchors.classes]
@@ -133,12 +131,12 @@ def weigh_links(
             prior = _distribute(passed, prior, metric, votes.rows)
         beliefs = infer_beliefs(votes, prior, roots, n_missing, rate)
         targets, known = _update_targets(passed, beliefs)
-    shares, unreached = _soften(ready, passed, targets, known)
+    shares = _soften(ready, passed, targets, known)
     if metric is not None:
         shares = _distribute(passed, shares, metric)
     shares[beliefs.rows] = beliefs.classes
     evidence = Evidence(votes, believed, beliefs, unreliability, founding)
-    return replace(passed, shares=shares, unreached=unreached, evidence=evidence)
+    return replace(passed, shares=shares, evidence=evidence)
 
 
 def _hold_out(ready: Ready, passed: Passed, targets: np.ndarray) -> np.ndarray:
@@ -148,7 +146,7 @@ def _hold_out(ready: Ready, passed: Passed, targets: np.ndarray) -> np.ndarray:
     """
     anchors, shares = passed.anchors, passed.shares.copy()
     if not ready.smoother.keeps_influence(len(anchors.rows)):
-        # Too many to hold out each: what its neighbours have comes nearest.
+        # Too many to hold out one by one: average over the neighbours instead.
         shares[anchors.rows] = ready.smoother.spread(passed.shares, 1, 0.0)[anchors.rows]
         return shares
     base, counts = anchors.compute_base(ready, targets)
@@ -174,24 +172,21 @@ def _update_targets(passed: Passed, beliefs: Beliefs) -> tuple[np.ndarray, np.nd
     return targets, known
 
 
-def _soften(
-    ready: Ready, passed: Passed, targets: np.ndarray, known: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _soften(ready: Ready, passed: Passed, targets: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Pass the classes along the graph again, from posteriors in place of certain labels."""
     anchors = passed.anchors
     if not ready.smoother.keeps_influence(len(anchors.rows)):
-        return passed.shares.copy(), passed.unreached
+        return passed.shares.copy()
     sure = targets.max(axis=1)
     noise = np.where(known, _NOISE * 4.0 * sure * (1.0 - sure), 0.0)
     base, _ = anchors.compute_base(ready, targets)
-    shares, _ = interpolate_shares(ready, base, anchors, targets, noise)
-    return shares, passed.unreached
+    return interpolate_shares(ready, base, anchors, targets, noise)[0]
 
 
 def _distribute(
     passed: Passed, shares: np.ndarray, metric: LearnedMetric, rows: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return shares of classes whose clusters have the shares of the stack.
+    """Rescale the shares of classes so that their sums per cluster are those of the stack.
 
     Inside a cluster its classes keep their proportions. With `rows` the shares are those of these rows, held
     out.

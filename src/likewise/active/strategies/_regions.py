@@ -220,7 +220,10 @@ class _Asker:
         return None
 
     def _nearest(self, row: int, c: int) -> int:
-        """Return the nearest reliable row of a class, one not yet asked about if possible."""
+        """Return the nearest row of a class; of its most reliable rows if answers may be wrong.
+
+        Rows that were not yet compared with `row` are preferred.
+        """
         rows = self.members[c]
         if self.unreliability is not None:
             rows = self._reliable(row, rows)
