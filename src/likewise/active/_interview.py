@@ -301,7 +301,7 @@ class Interview:
         self._history.append(Event("undo", self._history[at].question, undoes=at))
 
     def confirm(self, question: Question) -> Reply:
-        """Repeat the last answer to a question, so that it counts twice; this uses one answer of the budget."""
+        """Repeat the last answer to a question, so that it counts twice. It uses one answer of the budget."""
         for reply in reversed(self.replies):
             if reply.question.key == question.key:
                 return self.tell(reply.question, reply.answer, annotator=reply.annotator)

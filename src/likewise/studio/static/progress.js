@@ -57,6 +57,7 @@ export function adviceSentence({ advice, worth_asking, changed, accuracy }) {
     if (advice.includes("UNSURE")) return "The last ten answers were all “Unsure”: more like them will change nothing.";
     return advice.includes("fewer than") ? "Go on: it is too early to say more." : advice;
   }
+  if (advice.includes("quality")) return advice;
   if (!worth_asking) return "You can stop: more answers will change little.";
   if (changed > SETTLED) return "Go on: expect the next ten to move about as many, or fewer.";
   if (accuracy === null) {
