@@ -97,15 +97,16 @@ def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
     [
         (
             {"n_answers": 40, "error_rate": [0.08, 0.04, 0.13]},
-            "About 8 % of the answers look wrong (4 to 13 %).",
+            "About 8 % of the answers are probably wrong (4 to 13 %).",
         ),
         (
             {"n_answers": 40, "error_rate": [0.003, 0.0, 0.02]},
-            "Less than 1 % of the answers look wrong (0 to 2 %).",
+            "Less than 1 % of the answers are probably wrong (0 to 2 %).",
         ),
         (
             {"n_answers": 40, "error_rate": [0.25, 0.1, 0.4]},
-            "About 25 % of the answers look wrong (10 to 40 %). The answers disagree with the data and with "
+            "About 25 % of the answers are probably wrong (10 to 40 %). "
+            "The answers disagree with the data and with "
             "one another: check the odd ones before going on.",
         ),
         ({"n_answers": 9, "error_rate": [0.08, 0.04, 0.13]}, ""),

@@ -149,7 +149,7 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
     wrong = ""
     if interview.errors == "learn" and seen.error_rate is not None and seen.error_interval is not None:
         low, high = seen.error_interval
-        wrong = f"about {seen.error_rate:.0%} of the answers look wrong ({low:.0%} to {high:.0%})"
+        wrong = f"about {seen.error_rate:.0%} of the answers are probably wrong ({low:.0%} to {high:.0%})"
         if seen.error_rate >= _DISAGREE:
             return False, (
                 f"The answers disagree with the rows and with one another: {wrong}. Check the suspects "

@@ -110,9 +110,9 @@ def command(
     DATA is a CSV, Parquet or .npy file. Each question shows rows and asks whether they belong together: y
     is yes, n no, u unsure, s skips the question, b goes back and takes the last answer back, q quits. Every
     answer is saved at once, and the same command goes on where you left. Without a terminal answers are read
-    from stdin, one a line. Nothing is asked that follows from what you said.
+    from stdin, one a line. A question is not asked if answers that look right imply its answer.
 
-    At a terminal an answer that looks odd is pointed out: k keeps it, r asks again, Enter goes on.
+    At a terminal an answer that looks odd is pointed out: k keeps it, r asks again, Enter leaves it.
 
     \b
     Examples:
@@ -281,7 +281,7 @@ class End:
             if rate is not None:
                 mean, low, high = (round(100 * part) for part in (rate.mean, rate.low, rate.high))
                 about = f"About {mean}" if mean else "Fewer than 1"
-                lines.append(f"errors      {about} % of the answers look wrong ({low} to {high} %).")
+                lines.append(f"errors      {about} % of the answers are probably wrong ({low} to {high} %).")
         if odd := self.odd:
             lines.append(f"odd         {counted(len(odd), 'answer')} look{'s' if len(odd) == 1 else ''} odd:")
         for suspect in odd[:3]:

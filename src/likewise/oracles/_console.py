@@ -315,7 +315,8 @@ class ConsoleOracle:
         number = interview.replies.index(suspect.reply) + 1
         self.say(f"\nAnswer {number} looks odd: {_plain(describe_suspect(interview, suspect))}.")
         while True:
-            typed = self._next(suspect.question, "k keeps it, r asks again, Enter goes on. ", enter=True)
+            prompt = "k keeps it (it then counts twice), r asks again, Enter leaves it. "
+            typed = self._next(suspect.question, prompt, enter=True)
             typed = "q" if typed is None else typed
             self._echo(_CHOICES.get(typed, typed), suspect.question)
             if typed in _CHOICES:

@@ -45,7 +45,7 @@ export function errorSentence({ error_rate, n_answers }) {
   const whole = (/** @type {number} */ share) => Math.round(100 * share);
   const share = whole(mean) === 0 ? "Less than 1 %" : `About ${whole(mean)} %`;
   const warning = mean >= MANY_WRONG ? " The answers disagree with the data and with one another: check the odd ones before going on." : "";
-  return `${share} of the answers look wrong (${whole(low)} to ${whole(high)} %).${warning}`;
+  return `${share} of the answers are probably wrong (${whole(low)} to ${whole(high)} %).${warning}`;
 }
 
 /**
