@@ -139,13 +139,13 @@ def test_confirmed_answers_and_corrections_of_the_groups_count_as_four():
     log.answer((0, 1), "SAME")
     log.answer((2, 3), "SAME", source="groups")
     first = log.answer((4, 5), "SAME")
-    assert settled(log).weights == (1.0, 4.0, 1.0)
+    assert settled(log).weights == (1.0, 10.0, 1.0)
     confirm = log.add("confirm", {"of": first.seq}, person=2)
     found = settled(log)
-    assert found.weights == (1.0, 4.0, 4.0)
+    assert found.weights == (1.0, 10.0, 10.0)
     assert found.confirmed == {first_key(found, 2)}  # a correction is not confirmed by itself
     log.undo(confirm.seq)
-    assert settled(log).weights == (1.0, 4.0, 1.0)
+    assert settled(log).weights == (1.0, 10.0, 1.0)
     assert settled(log).confirmed == frozenset()
 
 
@@ -160,7 +160,7 @@ def test_a_confirmed_answer_that_is_undone_or_replaced_leaves_nothing():
     log.answer((0, 1), "DIFFERENT")
     assert settled(log).weights == (1.0,)
     log.undo(3)
-    assert settled(log).weights == (4.0,)
+    assert settled(log).weights == (10.0,)
     log.undo(first.seq)
     assert settled(log).replies == ()
 

@@ -18,8 +18,8 @@ _LEAST_WEIGHT = 0.5
 # Somebody below this reliability (for pairs: right 5 times in 8) is not believed without somebody else.
 _TRUSTED = 0.25
 # A confirmed answer, or a correction of the groups, counts as this many answers. Items that lie well inside
-# another group move from about three on.
-_FIRM_WEIGHT = 4.0
+# another group move from about eight on.
+_FIRM_WEIGHT = 10.0
 
 
 @dataclass(frozen=True, eq=False)
