@@ -209,7 +209,7 @@ class Saved:
             plain = {name: said[name] for name in ("n_clusters", "seed", "budget", "discover")}
             if getattr(model, "n_clusters", None) is not None and not said["discover"]:
                 plain["n_clusters"] = None  # another model may have another number of clusters
-            plain["errors"] = said.get("errors", "learn")  # a file of before had none
+            plain["errors"] = said.get("errors", "learn")  # files of older versions have no such key
             interview = make(
                 rows, model=model, strategy=chosen, supervision=hints, ids=ids, pool=pool, **plain
             )

@@ -554,9 +554,8 @@ class Interview:
         """Let this be all that happened. Fits and caches stay, since they go by what is known."""
         if history != self._history:
             self._history = history
-            self._standing = self._known = self._last = self._found_suspects = (
-                None  # they go by the length of the history
-            )
+            # These are kept by the length of the history.
+            self._standing = self._known = self._last = self._found_suspects = None
 
     def _told_keys(self) -> frozenset[Key]:
         return self._counting()[1]
