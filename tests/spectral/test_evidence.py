@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PropagationClustering, Supervision
+from likewise.spectral import _passing
 from likewise.spectral._evidence import Votes, _likelihoods, _propagate, compute_unreliability, estimate_rate
-from likewise.spectral._gaussians import MixtureSpace, learn_metric
+from likewise.spectral._gaussians import MixtureSpace, Told, learn_metric
 from likewise.supervision import sample_links
 
 
@@ -109,11 +110,11 @@ def test_chains_lose_certainty_and_evidence_adds_up():
 def test_the_rate_is_found_where_the_rows_predict_the_links(rate):
     rng = np.random.default_rng(0)
     predicted = np.where(rng.random(400) < rate, 0.05, 0.95)
-    found = estimate_rate(predicted)
+    found, _ = estimate_rate(predicted)
     assert abs(found.mean - rate) < 0.07
     assert found.low - 0.01 < rate < found.high + 0.01
     assert found.low < found.mean < found.high
-    few = estimate_rate(predicted[:20])
+    few, _ = estimate_rate(predicted[:20])
     assert few.high - few.low > found.high - found.low
 
 
@@ -231,7 +232,31 @@ def test_too_few_known_rows_teach_no_metric():
     X, y = blobs(30)
     space = MixtureSpace(X, 3, 0)
     rows = np.arange(6)
-    assert learn_metric(space, lambda *_: np.full((30, 3), 1 / 3), rows, y[:6], np.eye(3)[y[:6]]) is None
+    assert learn_metric(space, lambda *_: np.full((30, 3), 1 / 3), Told.certain(rows, y[:6], 3)) is None
+
+
+def test_links_that_fit_the_rows_are_more_probable():
+    well, so_so, badly = (estimate_rate(np.full(20, chance))[1] for chance in (0.9, 0.6, 0.1))
+    assert well > so_so > badly
+
+
+def test_a_metric_learned_in_doubt_is_misled_less_by_wrong_links(monkeypatch):
+    X, y = low_variance(240)
+    anchors = np.arange(3)
+    scores = {}
+    for fewest in (0, 10_000):  # links from which the metric is also learned in doubt
+        monkeypatch.setattr(_passing, "_DOUBTED_LINKS", fewest)
+        scores[fewest] = []
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            told = rng.permutation(np.arange(3, 240))[:70]
+            same = (y[told, None] == y[anchors]) ^ (rng.random((70, 3)) < 0.2)
+            pairs = np.stack(np.broadcast_arrays(told[:, None], anchors), axis=-1)
+            hints = Supervision.from_links(240, must=pairs[same], cannot=pairs[~same])
+            model = PropagationClustering(3, error_rate="learn", learn_metric=True, random_state=0)
+            model.fit(X, supervision=hints)
+            scores[fewest].append(adjusted_rand_score(y, model.labels_))
+    assert np.mean(scores[0]) > np.mean(scores[10_000]) + 0.05
 
 
 def test_a_metric_that_is_reused_is_not_learned_again():

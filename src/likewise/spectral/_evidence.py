@@ -259,11 +259,12 @@ class ErrorRate:
         return cls(rate, rate, rate, rate, rate)
 
 
-def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> ErrorRate:
+def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> tuple[ErrorRate, float]:
     """Estimate the error rate from the probability of each link by the rows and the other links.
 
     The probabilities may be over- or under-confident. Their odds are raised to a power, which is averaged out
-    on a grid together with the rate. The grid ends at 0.4, and so does the estimate.
+    on a grid together with the rate. The grid ends at 0.4, and so does the estimate. Also returned is the
+    logarithm of the probability of all links, averaged over the grid.
     """
     a, b = _RATE_PRIOR
     odds = np.log(np.clip(predicted, 1e-6, 1 - 1e-6) / np.clip(1 - predicted, 1e-6, 1 - 1e-6))
@@ -273,11 +274,12 @@ def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> E
     prior = (a - 1) * np.log(_RATES) + (b - 1) * np.log1p(-_RATES)
     scores = likelihood + prior - np.abs(np.log(_SHARPNESS))[:, None]
     chances = np.exp(scores - scores.max()) * np.gradient(_RATES)
+    total = float(np.log(chances.sum()) + scores.max())
     chances = chances.sum(axis=0) / chances.sum()
     mean = float(chances @ _RATES)
     below = np.cumsum(chances) - chances / 2
     low, high = np.interp([0.05, 0.95], below, _RATES)
-    return ErrorRate(mean, float(low), float(high), mean, mean)
+    return ErrorRate(mean, float(low), float(high), mean, mean), total
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,6 +298,10 @@ class Beliefs:
         The same without the link itself: what the rows and the other links say.
     rate : ErrorRate
         The share of wrong links.
+    prior : ndarray of shape (n_rows, n_classes)
+        The probability of each class without the links of the row.
+    log_evidence : float
+        The log-probability of the links given the rows: how well each is predicted without itself.
     """
 
     rows: np.ndarray
@@ -303,6 +309,8 @@ class Beliefs:
     right: np.ndarray
     predicted: np.ndarray
     rate: ErrorRate
+    prior: np.ndarray
+    log_evidence: float
 
 
 def infer_beliefs(
@@ -326,7 +334,8 @@ def infer_beliefs(
     n_classes = prior.shape[1]
     unseen = _NEW_CLASS[0] if n_missing > 0 else _NEW_CLASS[1]
     prior = (1 - _DOUBT) * prior + _DOUBT / n_classes
-    prior = np.column_stack([(1 - unseen) * prior, np.full(len(prior), unseen)])
+    own = prior = np.column_stack([(1 - unseen) * prior, np.full(len(prior), unseen)])
+    prior = prior.copy()
     for c, row in roots.items():
         place = int(np.searchsorted(votes.rows, row))
         if place < len(votes.rows) and votes.rows[place] == row:
@@ -335,25 +344,27 @@ def infer_beliefs(
     if rate is None:
         _, together = _propagate(votes, prior, START_RATE, START_RATE)
         predicted = np.where(votes.signs > 0, together, 1 - together)
-        found = estimate_rate(predicted, votes.weights)
+        found, log_evidence = estimate_rate(predicted, votes.weights)
         found = _estimate_kinds(found, votes, predicted)
-    else:
-        found = ErrorRate.fixed(rate)
-    if rate is None:
         same, different = max(found.same, _LEAST_RATE), max(found.different, _LEAST_RATE)
     else:
+        found = ErrorRate.fixed(rate)
         same = different = max(rate, 1e-6)
     classes, together = _propagate(votes, prior, same, different)
     together = np.clip(together, 1e-9, 1 - 1e-9)
     yes, no = _likelihoods(votes, same, different)
     posterior = yes * together / (yes * together + no * (1 - together))
     positive = votes.signs > 0
+    if rate is not None:
+        log_evidence = float(np.log(yes * together + no * (1 - together)).sum())
     return Beliefs(
         rows=votes.rows,
         classes=classes[:, :-1] / np.maximum(classes[:, :-1].sum(axis=1, keepdims=True), 1e-300),
         right=np.where(positive, posterior, 1 - posterior),
         predicted=np.where(positive, together, 1 - together),
         rate=found,
+        prior=own[:, :-1],
+        log_evidence=log_evidence,
     )
 
 

@@ -1,15 +1,17 @@
 r"""Gaussian mixtures beside the graph: a metric learned from answers, and trusted only as far as it predicts.
 
 The graph of neighbours uses the metric of the columns as they come. Where the classes differ in directions of
-little variance that metric is wrong, and a Gaussian mixture finds the right one. Four mixtures are fitted to
-the rows whose cluster is known and, by EM, to the others. A log-linear stack combines their shares
-:math:`p_m` with the shares :math:`p_0` of the graph,
+little variance that metric is wrong, and a Gaussian mixture finds the right one. Four mixtures are fitted by
+EM to all rows. Of some rows more is known than their columns: :math:`L_i(c)`, the probability of what was
+said of row i if it belongs to cluster c; it multiplies the density of row i in every step. A log-linear stack
+combines the shares :math:`p_m` of the mixtures with the shares :math:`p_0` of the graph,
 
 .. math:: q(c) \propto \exp\bigl(a \log p_0(c) + \sum_m b_m \log p_m(c)\bigr), \qquad a \ge 0.05,\ b_m \ge 0 .
 
-The weights maximise the log-likelihood of rows that neither the graph nor the mixtures were given (three
-folds), with a normal prior of mean 1 on a and an exponential prior on each b_m. So the graph is preferred
-while evidence is thin, and a mixture that adds nothing to its predictions has weight 0.
+The weights maximise :math:`\sum_i \log \sum_c L_i(c)\, q_i(c)` over rows of which neither the graph nor the
+mixtures were told (three folds), with a normal prior of mean 1 on a and an exponential prior on each b_m. So
+the graph is preferred while evidence is thin, and a mixture that adds nothing to its predictions has weight
+0.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ _GRAPH_FLOOR, _MIXTURE_FLOOR = 0.05, 0.02  # no cluster is less likely than this
 _GRAPH_SPREAD = 0.3  # standard deviation of the prior on a
 _MIXTURE_COST = 1.0  # rate of the prior on b
 _UNUSED = 1e-3
+_LEAST_SHARE = 1e-12  # so that what was said of a row can overrule any density
 # Start ("graph" shares, or a mixture fitted "free" of answers), covariance, weight of unlabelled rows.
 _CANDIDATES = (
     ("graph", "tied", _LOW_WEIGHT),
@@ -99,11 +102,45 @@ class MixtureSpace:
             for space in (X, X @ (turn / scale)):
                 k_means = KMeans(self.n_clusters, n_init=2, random_state=self.random_state).fit(space)
                 start = np.eye(self.n_clusters)[k_means.labels_]
-                none = np.zeros(len(X), dtype=bool)
+                none = np.empty((0, self.n_clusters))
                 self._free.append(
                     _fit_mixture(self, X, self.products(X), start, none, "tied", 1.0, _FREE_STEPS).shares
                 )
         return self._free
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Rows that something was said of.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_told,)
+        The rows, ascending.
+    shares : ndarray of shape (n_told, n_clusters)
+        The probability of each cluster, with what the graph says; EM begins there.
+    likelihood : ndarray of shape (n_told, n_clusters)
+        The probability of what was said if the row belongs to each cluster, up to a factor for each row.
+    """
+
+    rows: np.ndarray
+    shares: np.ndarray
+    likelihood: np.ndarray
+
+    @classmethod
+    def certain(cls, rows: np.ndarray, clusters: np.ndarray, n_clusters: int) -> Told:
+        """Take clusters as certain."""
+        shares = np.eye(n_clusters)[clusters]
+        return cls(rows, shares, shares)
+
+    def take(self, use: np.ndarray) -> Told:
+        """Return some of the rows."""
+        return Told(self.rows[use], self.shares[use], self.likelihood[use])
+
+    @property
+    def clusters(self) -> np.ndarray:
+        """The likeliest cluster of each row."""
+        return np.asarray(self.shares.argmax(axis=1))
 
 
 def _draw(n: int, size: int, random_state: int) -> np.ndarray:
@@ -141,17 +178,19 @@ def _fit_mixture(
     X: np.ndarray,
     products: np.ndarray,
     start: np.ndarray,
-    known: np.ndarray,
+    likelihood: np.ndarray,
     covariance: str,
     weight: float,
     n_steps: int = _STEPS,
 ) -> _Mixture:
-    """Fit by EM from shares in `start`; rows marked `known` keep theirs, others count `weight`."""
+    """Fit by EM from shares in `start`; the first rows have a likelihood and count 1, others `weight`."""
     d, k = space.n_columns, start.shape[1]
     shares, prior_rows = start, 2.0 * d + 5.0
     diagonal = np.diag_indices(d)
+    n_told = len(likelihood)
+    row_weight = np.ones(len(X))
     for step in range(n_steps):
-        row_weight = np.where(known, 1.0, _LOW_WEIGHT if step == 0 and known.any() else weight)
+        row_weight[n_told:] = _LOW_WEIGHT if step == 0 and n_told else weight
         weighted = shares * row_weight[:, None]
         counts = weighted.sum(axis=0)
         total = counts.sum()
@@ -177,19 +216,20 @@ def _fit_mixture(
             logs = X @ linear.T - 0.5 * (products @ space.pack(precisions).T)
             logs += offsets - 0.5 * np.einsum("kd,kd->k", linear, means)
         found = _softmax(logs)
-        shares = np.where(known[:, None], start, found)
+        told = (found[:n_told] + _LEAST_SHARE) * likelihood
+        shares = np.concatenate([told / told.sum(axis=1, keepdims=True), found[n_told:]])
     return _Mixture(means, precisions, offsets, found)
 
 
 def _fit_candidates(
-    space: MixtureSpace, graph: np.ndarray, rows: np.ndarray, targets: np.ndarray, use: tuple[int, ...]
+    space: MixtureSpace, graph: np.ndarray, told: Told, use: tuple[int, ...]
 ) -> list[_Mixture]:
-    """Fit the candidates in `use` to rows with known clusters and the sample of the others."""
+    """Fit the candidates in `use` to the rows that something was said of and the sample of the others."""
+    rows, targets = told.rows, told.shares
     others = np.setdiff1d(space.sample, rows, assume_unique=True)
     everything = np.concatenate([rows, others])
     X = space.X[everything]
     products = space.products(X)
-    known = np.arange(len(everything)) < len(rows)
     free: np.ndarray | None = None
     found = []
     for candidate in use:
@@ -198,20 +238,21 @@ def _fit_candidates(
             start = graph[everything]
         else:
             if free is None:
-                free = _match_free_start(space, rows, targets)
+                free = _match_free_start(space, told)
             start = np.full((len(everything), targets.shape[1]), 1.0 / targets.shape[1])
             start[len(rows) :] = free[np.searchsorted(space.sample, others)]
         start[: len(rows)] = targets
-        found.append(_fit_mixture(space, X, products, start, known, covariance, weight))
+        found.append(_fit_mixture(space, X, products, start, told.likelihood, covariance, weight))
     return found
 
 
-def _match_free_start(space: MixtureSpace, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return the mixture fitted without answers that agrees best, its clusters put in the order of `targets`.
+def _match_free_start(space: MixtureSpace, told: Told) -> np.ndarray:
+    """Return the mixture fitted without answers that agrees best, its clusters in the order of those told.
 
-    Agreement is measured on the known rows in the sample. If there are none, each known row is represented by
+    Agreement is measured on the told rows in the sample. If there are none, each of them is represented by
     the nearest row of the sample.
     """
+    rows, targets = told.rows, told.shares
     place = np.searchsorted(space.sample, rows)
     place = np.minimum(place, len(space.sample) - 1)
     inside = space.sample[place] == rows
@@ -293,17 +334,16 @@ def _stack(weights: np.ndarray, graph: np.ndarray, mixtures: list[np.ndarray]) -
     return _softmax(logs)
 
 
-def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], targets: np.ndarray) -> np.ndarray:
-    """Return the exponents that predict held-out rows best, given their priors: a convex problem."""
+def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], likelihood: np.ndarray) -> np.ndarray:
+    """Return the exponents that predict best what was said of held-out rows, given their priors."""
     logs = np.stack([_floor(graph, _GRAPH_FLOOR), *(_floor(m, _MIXTURE_FLOOR) for m in mixtures)])
 
     def negative(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        scores = np.tensordot(weights, logs, 1)
-        shares = _softmax(scores)
-        peak = scores.max(axis=1)
-        total = np.log(np.exp(scores - peak[:, None]).sum(axis=1)) + peak
-        value = float((total - (scores * targets).sum(axis=1)).sum())
-        slope = np.tensordot(logs, shares - targets, 2)
+        shares = _softmax(np.tensordot(weights, logs, 1))
+        posterior = (shares + _LEAST_SHARE) * likelihood
+        total = posterior.sum(axis=1, keepdims=True)
+        value = -float(np.log(total).sum())
+        slope = np.tensordot(logs, shares - posterior / total, 2)
         away = weights[0] - 1.0
         slope[0] += away / _GRAPH_SPREAD**2
         slope[1:] += _MIXTURE_COST
@@ -314,55 +354,44 @@ def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], targets: np.ndarra
     return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
-def learn_metric(
-    space: MixtureSpace,
-    graph_shares: GraphShares,
-    rows: np.ndarray,
-    clusters: np.ndarray,
-    targets: np.ndarray,
-) -> LearnedMetric | None:
-    """Fit mixtures to rows of known cluster and weigh them beside the graph by held-out rows.
+def learn_metric(space: MixtureSpace, graph_shares: GraphShares, told: Told) -> LearnedMetric | None:
+    """Fit mixtures to rows that something was said of, and weigh them beside the graph by held-out rows.
 
     Parameters
     ----------
     space : MixtureSpace
         The rows.
     graph_shares : callable
-        Called as ``graph_shares(rows, targets)``: the shares of all rows by the graph, given those of some.
-    rows : ndarray
-        The rows whose cluster is known, ascending.
-    clusters : ndarray
-        The cluster of each.
-    targets : ndarray of shape (n_rows, n_clusters)
-        The probability of each cluster for these rows.
+        Called as ``graph_shares(rows, shares)``: the shares of all rows by the graph, given those of some.
+    told : Told
+        What was said of some rows.
 
     Returns
     -------
     LearnedMetric or None
-        None if too few rows are known, or only one cluster.
+        None if it is about too few rows, or about one cluster only.
     """
-    if len(rows) < _FEWEST or len(np.unique(clusters)) < 2:
+    clusters = told.clusters
+    if len(clusters) < _FEWEST or len(np.unique(clusters)) < 2:
         return None
-    rng = np.random.default_rng([space.random_state, len(rows)])
-    fold = np.empty(len(rows), dtype=np.int64)
-    fold[np.lexsort((rng.random(len(rows)), clusters))] = np.arange(len(rows)) % _FOLDS
+    rng = np.random.default_rng([space.random_state, len(clusters)])
+    fold = np.empty(len(clusters), dtype=np.int64)
+    fold[np.lexsort((rng.random(len(clusters)), clusters))] = np.arange(len(clusters)) % _FOLDS
     every = tuple(range(len(_CANDIDATES)))
-    graph_held_out = np.empty_like(targets)
-    held_out = [np.empty_like(targets) for _ in every]
+    graph_held_out = np.empty_like(told.shares)
+    held_out = [np.empty_like(told.shares) for _ in every]
     for f in range(_FOLDS):
-        left, rest = fold == f, fold != f
-        graph = graph_shares(rows[rest], targets[rest])
-        graph_held_out[left] = graph[rows[left]]
-        X = space.X[rows[left]]
-        for part, mixture in zip(
-            held_out, _fit_candidates(space, graph, rows[rest], targets[rest], every), strict=True
-        ):
+        left, rest = fold == f, told.take(fold != f)
+        graph = graph_shares(rest.rows, rest.shares)
+        graph_held_out[left] = graph[told.rows[left]]
+        X = space.X[told.rows[left]]
+        for part, mixture in zip(held_out, _fit_candidates(space, graph, rest, every), strict=True):
             part[left] = mixture.predict_shares(X)
-    weights = _fit_stack(graph_held_out, held_out, targets)
+    weights = _fit_stack(graph_held_out, held_out, told.likelihood)
     used = tuple(m for m in every if weights[m + 1] > _UNUSED)
     shares: list[np.ndarray] = []
     if used:
-        mixtures = _fit_candidates(space, graph_shares(rows, targets), rows, targets, used)
+        mixtures = _fit_candidates(space, graph_shares(told.rows, told.shares), told, used)
         shares = [mixture.predict_shares(space.X) for mixture in mixtures]
     kept = np.r_[weights[0], weights[[m + 1 for m in used]]]
-    return LearnedMetric(kept, shares, rows, clusters, [held_out[m] for m in used], space)
+    return LearnedMetric(kept, shares, told.rows, clusters, [held_out[m] for m in used], space)

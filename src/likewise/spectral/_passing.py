@@ -15,10 +15,10 @@ from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
 from likewise.spectral._classes import Passed, Ready, pass_classes
-from likewise.spectral._evidence import ErrorRate, Votes
-from likewise.spectral._gaussians import LearnedMetric, MixtureSpace, learn_metric
+from likewise.spectral._evidence import Beliefs, ErrorRate, Votes
+from likewise.spectral._gaussians import LearnedMetric, MixtureSpace, Told, learn_metric
 from likewise.spectral._smoothing import Smoother
-from likewise.spectral._uncertain import judge_founding, make_graph_shares, stack_shares, weigh_links
+from likewise.spectral._uncertain import judge_founding, make_graph_shares, stack_shares, tell_of, weigh_links
 from likewise.supervision import Supervision
 from likewise.supervision._cliques import implied_links
 
@@ -26,6 +26,12 @@ from likewise.supervision._cliques import implied_links
 # clusters swallow small ones (on protein the ARI of the first clusters falls from .26 to .13 with 0.03).
 _FIRST_RESTART = 0.1
 _LEAST_NEIGHBORS = 2
+# The metric is learned from links taken as certain. From this many links on, if they are wrong at this rate
+# or more, it is also learned from links in doubt. That one is kept unless it predicts the links worse than
+# the first by more than a factor of exp(2).
+_DOUBTED_LINKS = 28
+_DOUBTED_RATE = 0.04
+_PREFER_DOUBT = 2.0
 
 
 class PropagationClustering(HintedClusterer):
@@ -245,16 +251,24 @@ class PropagationClustering(HintedClusterer):
         passed = pass_classes(self._ready, closure, self._n_wanted)
         self.metric_ = self._find_metric(passed)
         self.error_rate_, self.link_proba_ = None, np.empty(0)
-        if len(votes):
-            passed = weigh_links(
-                self._ready, passed, votes, believed, self._n_wanted, rate, self.metric_, founding
-            )
-            assert passed.evidence is not None
-            self.error_rate_ = passed.evidence.beliefs.rate
-            self.link_proba_ = passed.evidence.beliefs.right
-        elif self.metric_ is not None:
-            passed = stack_shares(passed, self.metric_)
-        return passed
+        if not len(votes):
+            return passed if self.metric_ is None else stack_shares(passed, self.metric_)
+
+        def weigh(metric: LearnedMetric | None) -> tuple[Passed, Beliefs]:
+            found = weigh_links(self._ready, passed, votes, believed, self._n_wanted, rate, metric, founding)
+            assert found.evidence is not None
+            return found, found.evidence.beliefs
+
+        found, beliefs = weigh(self.metric_)
+        learned = self.metric_ is not None and self.metric_ is not self._handed()
+        if learned and len(votes) >= _DOUBTED_LINKS and beliefs.rate.mean >= _DOUBTED_RATE:
+            # Learn it again from links that may be wrong, and keep what predicts the links better.
+            doubting = self._learn_metric(passed, tell_of(passed, weigh(None)[1]))
+            again, beliefs_again = weigh(doubting)
+            if beliefs_again.log_evidence + _PREFER_DOUBT >= beliefs.log_evidence:
+                self.metric_, found, beliefs = doubting, again, beliefs_again
+        self.error_rate_, self.link_proba_ = beliefs.rate, beliefs.right
+        return found
 
     @property
     def _n_wanted(self) -> int | None:
@@ -266,16 +280,22 @@ class PropagationClustering(HintedClusterer):
         n_found = int(passed.cluster_of_class.max()) + 1
         if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
             return None
-        handed = getattr(self, "_handed_metric", None)
-        if handed is not None and handed.space is self._space:
+        if (handed := self._handed()) is not None:
             return handed
         rows = np.flatnonzero(passed.class_of >= 0)
         clusters = passed.cluster_of_class[passed.class_of[rows]]
+        return self._learn_metric(passed, Told.certain(rows, clusters, n_found))
+
+    def _handed(self) -> LearnedMetric | None:
+        """Return the metric handed over by `reuse_metric`, if it belongs to these rows."""
+        handed: LearnedMetric | None = getattr(self, "_handed_metric", None)
+        return handed if handed is not None and handed.space is self._space else None
+
+    def _learn_metric(self, passed: Passed, told: Told) -> LearnedMetric | None:
         assert self._space is not None
-        compute = make_graph_shares(self._ready, passed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are alike
-            return learn_metric(self._space, compute, rows, clusters, np.eye(n_found)[clusters])
+            return learn_metric(self._space, make_graph_shares(self._ready, passed), told)
 
     @property
     def violations_(self) -> Satisfaction:

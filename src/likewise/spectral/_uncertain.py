@@ -8,7 +8,7 @@ import numpy as np
 
 from likewise.spectral._classes import Anchors, Passed, Ready, interpolate_shares, normalize_shares
 from likewise.spectral._evidence import START_RATE, Beliefs, Votes, compute_unreliability, infer_beliefs
-from likewise.spectral._gaussians import GraphShares, LearnedMetric
+from likewise.spectral._gaussians import GraphShares, LearnedMetric, Told
 
 _NOISE = 1.0  # noise variance of a label at even odds, relative to the variance of the field there
 _PASSES = 3
@@ -213,6 +213,13 @@ def stack_shares(passed: Passed, metric: LearnedMetric) -> Passed:
     shares[fixed] = passed.shares[fixed]
     shares[passed.shares < 1e-9] = 0.0
     return replace(passed, shares=normalize_shares(shares))
+
+
+def tell_of(passed: Passed, beliefs: Beliefs) -> Told:
+    """Return what links that may be wrong say of the cluster of each linked row."""
+    of_cluster = np.eye(int(passed.cluster_of_class.max()) + 1)[passed.cluster_of_class]
+    shares = beliefs.classes @ of_cluster
+    return Told(beliefs.rows, shares, shares / (beliefs.prior @ of_cluster))
 
 
 def make_graph_shares(ready: Ready, passed: Passed) -> GraphShares:
