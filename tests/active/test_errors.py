@@ -241,3 +241,53 @@ def test_errors_between_look_alikes_do_less_harm_than_to_certain_answers():
         interview = Interview(hard, n_clusters=K, seed=seed, errors=errors)
         finals[errors].append(simulate(interview, oracle, 60, truth=y, every=60).final)
     assert np.mean(finals["learn"]) > np.mean(finals[0]) + 0.05
+
+
+def merged_groups(annotators=("Ann", "Ann")):
+    """Tell two groups of three rows as one, by a single answer of the last annotator."""
+    interview = Interview(X, n_clusters=K, seed=0)
+    groups = [np.flatnonzero(y_c)[:3] for y_c in (Y == 0, Y == 1)]
+    for (i, j, k), annotator in zip(groups, annotators, strict=True):
+        interview.tell(Question.pair(int(i), int(j)), "SAME", annotator=annotator)
+        interview.tell(Question.pair(int(j), int(k)), "SAME", annotator=annotator)
+    interview.tell(Question.pair(int(groups[0][1]), int(groups[1][1])), "SAME", annotator=annotators[1])
+    return interview, groups
+
+
+def goes_across(question, groups):
+    i, j = question.rows
+    return (i in groups[0] and j in groups[1]) or (j in groups[0] and i in groups[1])
+
+
+def test_an_answer_that_alone_joins_two_groups_is_checked_once():
+    interview, groups = merged_groups()
+    check = interview.ask()
+    assert goes_across(check, groups)
+    assert "alone joins groups of 3 and 3 rows" in check.why
+    interview.tell(check, "SAME")
+    assert not goes_across(interview.ask(), groups)
+    assert len(np.unique(interview.labels_[np.concatenate(groups)])) == 1
+
+
+def test_a_check_that_is_answered_otherwise_parts_the_groups_again():
+    interview, groups = merged_groups()
+    interview.tell(interview.ask(), "DIFFERENT")
+    labels = [set(interview.labels_[group].tolist()) for group in groups]
+    assert [len(found) for found in labels] == [1, 1]
+    assert labels[0] != labels[1]
+
+
+def test_nobody_checks_their_own_answer_where_others_can():
+    interview, groups = merged_groups(("Ann", "Bob"))
+    assert goes_across(interview.ask(annotator="Ann"), groups)
+    assert not goes_across(interview.ask(annotator="Bob"), groups)
+    alone, groups = merged_groups(("Bob", "Bob"))
+    assert goes_across(alone.ask(annotator="Bob"), groups)
+
+
+def test_certain_answers_are_not_checked():
+    interview, groups = merged_groups()
+    certain = Interview(X, n_clusters=K, seed=0, errors=0)
+    for reply in interview.replies:
+        certain.tell(reply.question, reply.answer)
+    assert not goes_across(certain.ask(), groups)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from likewise.active._interview import Interview
 
 _CERTAIN = 20.0  # weight of hints given beforehand: as good as certain
-_SUSPICIOUS = 0.3  # answers that are wrong with at least this chance are listed
+_SUSPICIOUS = 0.2  # answers that are wrong with at least this chance are listed
 _FIRST_METRIC = 8  # up to this many answers the metric is learned at every fit
 _METRIC_GROWTH = (1.25, 1.5)  # then when answers grow by this factor, before and after _METRIC_EARLY
 _METRIC_EARLY = 28
@@ -32,8 +32,9 @@ _LEAST_WEIGHT = 0.05  # an answer is never left out
 _ANNOTATOR_PRIOR = (1.0, 8.0)  # Beta: one answer in nine is wrong
 _WEIGHTS = (-1.0, 3.0)  # least and largest weight of an annotator's answers
 _MOST_REASONS = 5
-_MOST_VOTES = 6  # a row that was asked about this often is not checked again
-_LEAST_GROUP = 3  # rows on either side of an answer that is worth a check
+_LEAST_GROUP = (3, 2)  # rows on either side of an answer that is worth a check, with few classes and many
+_FEW_CLASSES = 4
+_CONFIRMED = 1.5  # weight from which an answer counts as confirmed
 
 Pair = tuple[int, int]
 
@@ -268,32 +269,54 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
     return tuple(sorted(found, key=lambda suspect: -suspect.chance))
 
 
-def find_doubtful_rows(model: Any) -> frozenset[int]:
-    """Return rows with a SAME answer that is probably wrong and is the only link between two groups.
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """Two groups of rows that a single SAME answer makes one, which is worth a check.
 
-    These are worth a check. An answer about a row that nothing else depends on is not: a new row next to it
-    says as much about the region, and about itself too.
+    Attributes
+    ----------
+    pair : tuple of (int, int)
+        The rows that were said to belong together.
+    first, second : ndarray of int
+        The rows of either group, the end of the pair included.
+    """
+
+    pair: Pair
+    first: npt.NDArray[np.int64]
+    second: npt.NDArray[np.int64]
+
+    def joins(self, i: int, j: int) -> bool:
+        """Tell whether two rows belong together by this answer alone."""
+        return (i in self.first and j in self.second) or (i in self.second and j in self.first)
+
+
+def find_merges(model: Any) -> tuple[Merge, ...]:
+    """Return the SAME answers that alone join two groups, those of the largest groups first.
+
+    Nothing contradicts such an answer, since no other question goes from one group to the other. An answer
+    that places a single row is not listed: a new row next to it says as much about the region, and about
+    itself too.
     """
     evidence = getattr(getattr(model, "passed_", None), "evidence", None)
     if evidence is None:
-        return frozenset()
+        return ()
+    few = model.passed_.n_classes <= _FEW_CLASSES
+    least = _LEAST_GROUP[0] if few else _LEAST_GROUP[1]
     votes = evidence.votes
-    joins = evidence.believed & (votes.signs > 0)
-    wrong = np.flatnonzero(joins & (evidence.beliefs.right < 0.5))
     n = len(votes.rows)
-    n_votes = np.bincount(votes.places.ravel(), minlength=n)
+    ends = votes.places[evidence.believed & (votes.signs > 0)]
+    n_links = np.bincount(ends.ravel(), minlength=n)
     found = []
-    for at in wrong.tolist():
-        rest = joins.copy()
-        rest[at] = False
-        first, second = votes.places[rest].T
-        _, part = connected_components(csr_array((np.ones(len(first)), (first, second)), shape=(n, n)))
-        ends = votes.places[at]
-        sizes = np.bincount(part)[part[ends]]
-        subject = int(ends[sizes.argmin()])
-        if part[ends[0]] != part[ends[1]] and sizes.min() >= _LEAST_GROUP and n_votes[subject] < _MOST_VOTES:
-            found.append(int(votes.rows[subject]))
-    return frozenset(found)
+    for at in np.flatnonzero((n_links[ends] > 1).all(axis=1)).tolist():
+        rest = np.delete(ends, at, axis=0)
+        _, group = connected_components(csr_array((np.ones(len(rest)), rest.T), shape=(n, n)))
+        i, j = ends[at]
+        sides = [votes.rows[group == group[end]] for end in (i, j)]
+        across = np.isin(votes.pairs, sides[0]).any(axis=1) & np.isin(votes.pairs, sides[1]).any(axis=1)
+        alone = across.sum() == 1 and votes.weights[across] < _CONFIRMED
+        if group[i] != group[j] and min(map(len, sides)) >= least and alone:
+            found.append(Merge((int(votes.rows[i]), int(votes.rows[j])), *sides))
+    return tuple(sorted(found, key=lambda merge: -min(len(merge.first), len(merge.second))))
 
 
 def _fits(pairs: Sequence[tuple[Pair, int]], classes: npt.NDArray[np.int64]) -> bool:

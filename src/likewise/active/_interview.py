@@ -21,11 +21,14 @@ from likewise.active._checks import (
     whole,
 )
 from likewise.active._evidence import (
+    Merge,
+    Pair,
     Suspect,
     check_errors,
     collect_votes,
-    find_doubtful_rows,
+    find_merges,
     find_suspects,
+    list_pairs,
     metric_due,
     weigh_annotators,
 )
@@ -218,12 +221,18 @@ class Interview:
     # ------------------------------------------------------------------ asking and telling
 
     @overload
-    def ask(self, n: None = None, exclude: Iterable[Question] = ()) -> Question | None: ...
+    def ask(
+        self, n: None = None, exclude: Iterable[Question] = (), *, annotator: str | None = None
+    ) -> Question | None: ...
 
     @overload
-    def ask(self, n: int, exclude: Iterable[Question] = ()) -> list[Question]: ...
+    def ask(
+        self, n: int, exclude: Iterable[Question] = (), *, annotator: str | None = None
+    ) -> list[Question]: ...
 
-    def ask(self, n: int | None = None, exclude: Iterable[Question] = ()) -> Question | list[Question] | None:
+    def ask(
+        self, n: int | None = None, exclude: Iterable[Question] = (), *, annotator: str | None = None
+    ) -> Question | list[Question] | None:
         """Return the next question, or None if there is nothing more to ask; or a list of up to `n`.
 
         Parameters
@@ -233,14 +242,16 @@ class Interview:
             question comes by itself.
         exclude : iterable of Question
             Questions that others are thinking about. They are not chosen and count against the budget.
+        annotator : str, optional
+            Who will answer. Where several people answer, nobody is asked to check an answer of their own.
         """
         pending = keys_of(exclude)
         wanted = 1 if n is None else whole("n", n, low=1)
         if self.left is not None:
             wanted = min(wanted, self.left - len(pending - self._told_keys()))
-        key = (len(self._history), wanted, pending, self.strategy)
+        key = (len(self._history), wanted, pending, self.strategy, annotator)
         if self._last is None or self._last[0] != key:
-            self._last = (key, self._chosen(wanted, pending) if wanted > 0 else [])
+            self._last = (key, self._chosen(wanted, pending, annotator) if wanted > 0 else [])
         questions = list(self._last[1])
         if n is not None:
             return questions
@@ -528,7 +539,23 @@ class Interview:
             hints = hints | Supervision.from_triplets(self.n_samples, neither, "NEITHER")
         return Knowledge.of(hints, self._n_known_clusters)
 
-    def _state(self, pending: frozenset[Any]) -> State:
+    def _find_merges(self, model: Any) -> tuple[Merge, ...]:
+        if not self._weighs_errors:
+            return ()
+        before = self._cache.get("merges")
+        if before is None or before[0] is not model:
+            before = self._cache["merges"] = (model, find_merges(model))
+        merges: tuple[Merge, ...] = before[1]
+        return merges
+
+    def _list_own_pairs(self, annotator: str | None) -> frozenset[Pair]:
+        """Return the pairs that one of several annotators has answered, and others are to check."""
+        if annotator is None or len({reply.annotator for reply in self.replies}) < 2:
+            return frozenset()
+        own = [reply for reply in self.replies if reply.annotator == annotator]
+        return frozenset(pair for reply in own for pair, _ in list_pairs(reply))
+
+    def _state(self, pending: frozenset[Any], annotator: str | None = None) -> State:
         n = self._n_looked_at()
         model, labels = self._fit_to(self.replies[:n]) if self.strategy.needs else (None, None)
         known = self._known_to_strategy(model, n)
@@ -543,7 +570,8 @@ class Interview:
             seed=self.seed,
             cache=self._cache,
             n_answers=self.n_asked,
-            doubtful=find_doubtful_rows(model) if self._weighs_errors else frozenset(),
+            merges=self._find_merges(model),
+            not_to_check=self._list_own_pairs(annotator),
         )
 
     def _events(self) -> list[Event]:
@@ -569,10 +597,10 @@ class Interview:
             self._standing = (len(self._history), replies, keys)
         return self._standing[1:]
 
-    def _chosen(self, n: int, pending: frozenset[Any]) -> list[Question]:
+    def _chosen(self, n: int, pending: frozenset[Any], annotator: str | None = None) -> list[Question]:
         if self._pooled is not None:
             return self._pooled.chosen(n, pending)
-        state = self._state(pending)
+        state = self._state(pending, annotator)
         questions = self.strategy.choose(state, n)
         wrong = [question for question in questions if not state.can_ask(question)]
         if wrong or len(keys_of(questions)) < len(questions) or len(questions) > n:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
+from likewise.active._evidence import Merge, Pair
 from likewise.active._questions import Question
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import implied_links
@@ -53,8 +54,10 @@ class State:
         must name all that the value was derived from beyond X. An empty one changes nothing but the time.
     n_answers : int
         How many answers there are so far.
-    doubtful : frozenset of int
-        Rows whose answers are probably wrong: what follows about them is not settled, and may be asked.
+    merges : tuple of Merge
+        Answers that alone join two groups: what follows from one of them is not settled, and may be asked.
+    not_to_check : frozenset of (int, int)
+        Pairs whose answer is not to be checked now, since whoever answers next gave it.
 
     Examples
     --------
@@ -79,7 +82,8 @@ class State:
     seed: int = 0
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     n_answers: int = 0
-    doubtful: frozenset[int] = frozenset()
+    merges: tuple[Merge, ...] = ()
+    not_to_check: frozenset[Pair] = frozenset()
 
     @classmethod
     def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> State:
@@ -159,10 +163,9 @@ class State:
         """Tell whether a question may be asked: it was not asked before, and its answer is not settled."""
         if question.key in self.asked:
             return False
-        if len(question.rows) == 2 and not self.doubtful.isdisjoint(question.rows):
-            return True
         if len(question.rows) == 2:
-            return self.knows(*question.rows) == "unknown"
+            i, j = question.rows
+            return self.knows(i, j) == "unknown" or any(merge.joins(i, j) for merge in self.merges)
         # Of a triplet too: two known relations of three leave two answers open, but for two must-links.
         first, second = np.triu_indices(len(question.rows), 1)
         rows = np.array(question.rows)

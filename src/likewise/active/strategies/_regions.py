@@ -36,10 +36,9 @@ class UncertainRegions:
     class that it is not known to be apart from: the nearest one, or the nearest *reliable* one where answers
     may be wrong, so that a row that a wrong answer misplaced does not carry its neighbours along.
 
-    Where answers may be wrong, a row whose answer is probably wrong is in doubt again, and competes with new
-    rows by the same measure: it is put beside another reliable row of the class in question. With two
-    clusters everything rests on the link between the two first medoids; it is checked at once with rows next
-    to them.
+    Where answers may be wrong, those that carry much are checked. A SAME that alone joins two groups is
+    followed by a question about another pair of the same groups. With two clusters everything rests on the
+    link between the two first medoids; it is checked at once with rows next to them.
 
     Classes are compared first where that is cheap (up to `compare` clusters), and always while there are more
     of them than clusters, or the number of clusters is not known: those that overlap most.
@@ -105,6 +104,7 @@ class UncertainRegions:
 
     def _questions(self, asker: _Asker) -> Iterator[Question]:
         yield from asker.check_founding()
+        yield from asker.check_merges()
         wanted = asker.state.n_clusters
         if wanted is None or asker.n_distinct > wanted or asker.n_distinct <= self.compare:
             yield from asker.between_classes()
@@ -112,7 +112,7 @@ class UncertainRegions:
         again: list[int] = []
         while (scores > 0).any():
             row = int(scores.argmax())
-            question = (asker.check if row in asker.doubtful else asker.about)(row, float(scores[row]))
+            question = asker.about(row, float(scores[row]))
             if question is not None:
                 yield question
             again.append(row)
@@ -131,7 +131,6 @@ class _Asker:
         self.members = self._members()
         evidence = getattr(passed, "evidence", None)
         self.unreliability: FloatArray | None = None if evidence is None else evidence.unreliability
-        self.doubtful = state.doubtful
         self._unresolved = self._asked_in_vain(component)
 
     def _members(self) -> list[IntArray]:
@@ -181,7 +180,6 @@ class _Asker:
         else:
             doubt = far.copy()
         placed = self.passed.class_of >= 0
-        placed[list(self.doubtful)] = False
         doubt[placed] = 0.0
         spread: FloatArray = self.passed.smoother.spread(doubt, steps, float(far.mean()))
         spread[placed] = 0.0
@@ -238,26 +236,36 @@ class _Asker:
         found: IntArray = rows[chance <= chance.min() + _AS_RELIABLE]
         return found
 
-    def check(self, row: int, score: float) -> Question | None:
-        """Return a question that puts a row whose answer looks wrong beside another row of its class."""
-        c = int(self.passed.class_of[row])
-        if c < 0 or not len(self.members[c][self.members[c] != row]):
-            return self.about(row, score)
-        other = self._nearest(row, c)
-        why = (
-            f"An answer about row {row} looks wrong; row {other} is a reliable row of the group in question."
-        )
-        question = Question.pair(row, other, score=score, why=why) if other != row else None
-        return question if question is not None and self.state.can_ask(question) else None
-
     def check_founding(self) -> Iterator[Question]:
         """Yield the check of the link on which both of two clusters rest, unless it is settled."""
         evidence = getattr(self.passed, "evidence", None)
         founding = None if evidence is None else evidence.founding
         if founding is not None and founding.check is not None:
             a, b = founding.medoids
+            if (min(a, b), max(a, b)) in self.state.not_to_check:
+                return
             why = f"Both clusters rest on the answer about rows {a} and {b}; this one confirms or refutes it."
             question = Question.pair(*founding.check, why=why)
+            if self.state.can_ask(question):
+                yield question
+
+    def check_merges(self) -> Iterator[Question]:
+        """Yield another question about two groups that a single answer made one, unless it was asked."""
+        if not self.state.merges:
+            return
+        pairs = np.array([k[1] for k in self.state.asked if isinstance(k, tuple) and k[0] == "pair"])
+        pairs = np.concatenate([pairs, pairs[:, ::-1]])
+        for merge in self.state.merges:
+            asked = np.isin(pairs[:, 0], merge.first) & np.isin(pairs[:, 1], merge.second)
+            if merge.pair in self.state.not_to_check or asked.sum() > 1:
+                continue
+            i, j = merge.pair
+            first, second = (side[~np.isin(side, merge.pair)] for side in (merge.first, merge.second))
+            why = (
+                f"The answer about rows {i} and {j} alone joins groups of {len(merge.first)} and "
+                f"{len(merge.second)} rows; this one confirms or refutes it."
+            )
+            question = Question.pair(*_closest(self.state.X, first, second), why=why)
             if self.state.can_ask(question):
                 yield question
 
