@@ -29,7 +29,7 @@ _ROWS = 400  # EM looks at a sample of the rows whose cluster is not known
 _STEPS = 8
 _FREE_STEPS = 25
 _FOLDS = 3
-_FEWEST = 8  # rows of known cluster from which a metric is learned
+_FEWEST, _FEWEST_EACH = 8, 1.5  # a metric is learned from so many rows on: in all, and per cluster
 _RIDGE = 1e-3
 _LOW_WEIGHT = 0.1  # of rows of unknown cluster: in the first step, and always for the first candidate
 _GRAPH_FLOOR, _MIXTURE_FLOOR = 0.05, 0.02  # no cluster is less likely than this divided by their number
@@ -169,8 +169,11 @@ class _Mixture:
 
 
 def _softmax(logs: np.ndarray) -> np.ndarray:
-    logs = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(logs / logs.sum(axis=1, keepdims=True))
+    turned = np.ascontiguousarray(logs.T)  # reductions over the first axis are several times as fast
+    turned -= turned.max(axis=0)
+    np.exp(turned, out=turned)
+    turned /= turned.sum(axis=0)
+    return turned.T
 
 
 def _fit_mixture(
@@ -372,7 +375,7 @@ def learn_metric(space: MixtureSpace, graph_shares: GraphShares, told: Told) -> 
         None if it is about too few rows, or about one cluster only.
     """
     clusters = told.clusters
-    if len(clusters) < _FEWEST or len(np.unique(clusters)) < 2:
+    if len(clusters) < max(_FEWEST, _FEWEST_EACH * space.n_clusters) or len(np.unique(clusters)) < 2:
         return None
     rng = np.random.default_rng([space.random_state, len(clusters)])
     fold = np.empty(len(clusters), dtype=np.int64)

@@ -12,6 +12,7 @@ from likewise.spectral._gaussians import GraphShares, LearnedMetric, Told
 
 _NOISE = 1.0  # noise variance of a label at even odds, relative to the variance of the field there
 _PASSES = 3
+_SETTLED = 0.1  # passes end early once no share changes more than this
 _LEAST_NOISE_RATE = 0.01
 _STAND_INS = 3  # rows next to a medoid that may stand for it
 _STAND_IN_RIGHT = 0.9  # the chance that such a row has the class of its medoid
@@ -130,7 +131,10 @@ def weigh_links(
         if metric is not None:
             prior = _distribute(passed, prior, metric, votes.rows)
         beliefs = infer_beliefs(votes, prior, roots, n_missing, rate)
+        before = targets
         targets, known = _update_targets(passed, beliefs)
+        if np.abs(targets - before).max(initial=0.0) < _SETTLED:
+            break
     shares = _soften(ready, passed, targets, known)
     if metric is not None:
         shares = _distribute(passed, shares, metric)
