@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from likewise.spectral._bags import BagSpectralClustering
+from likewise.spectral._evidence import ErrorRate
 from likewise.spectral._flexible import FlexibleSpectralClustering
 from likewise.spectral._kernel_kmeans import ConstrainedKernelKMeans
 from likewise.spectral._learning import SpectralLearning
@@ -12,6 +13,7 @@ from likewise.spectral._regularized import RegularizedSpectralClustering
 __all__ = [
     "BagSpectralClustering",
     "ConstrainedKernelKMeans",
+    "ErrorRate",
     "FlexibleSpectralClustering",
     "PropagationClustering",
     "RegularizedSpectralClustering",

@@ -245,6 +245,17 @@ class ErrorRate:
         Where it lies with a probability of 90 %.
     same, different : float
         The chance that a pair that belongs together is linked as apart, and the other way round.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> from likewise.spectral import PropagationClustering
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
+    >>> hints = Supervision.from_links(8, must=[(0, 1), (0, 2), (1, 2), (4, 5)], cannot=[(0, 4), (1, 2)])
+    >>> model = PropagationClustering(2, error_rate="learn", random_state=0).fit(X, supervision=hints)
+    >>> rate = model.error_rate_
+    >>> rate.low < rate.mean < rate.high
+    True
     """
 
     mean: float
