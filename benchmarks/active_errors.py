@@ -8,8 +8,8 @@ answers divided by the gain of true answers taken as certain (``errors=0``), sum
 answer that is wrong with probability p carries 1 - H(p) bits, H being the binary entropy. So an interview
 with n such answers cannot be expected to beat one with n (1 - H(p)) true ones: the Shannon line.
 
-The method was made on the sets of DEVELOPED. Those of LOOKED_AT helped to choose one setting, the number of
-passes over the links. No setting was chosen on those of REPORTED.
+The method was made on the sets of DEVELOPED. Those of LOOKED_AT helped to choose a few settings, such as the
+number of passes over the links. No setting was chosen on those of REPORTED.
 """
 
 from __future__ import annotations

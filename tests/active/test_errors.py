@@ -243,10 +243,10 @@ def test_errors_between_look_alikes_do_less_harm_than_to_certain_answers():
     assert np.mean(finals["learn"]) > np.mean(finals[0]) + 0.05
 
 
-def merged_groups(annotators=("Ann", "Ann")):
-    """Tell two groups of three rows as one, by a single answer of the last annotator."""
+def make_merged_groups(annotators=("Ann", "Ann")):
+    """Link two groups of three rows by a single SAME answer of the last annotator."""
     interview = Interview(X, n_clusters=K, seed=0)
-    groups = [np.flatnonzero(y_c)[:3] for y_c in (Y == 0, Y == 1)]
+    groups = [np.flatnonzero(mask)[:3] for mask in (Y == 0, Y == 1)]
     for (i, j, k), annotator in zip(groups, annotators, strict=True):
         interview.tell(Question.pair(int(i), int(j)), "SAME", annotator=annotator)
         interview.tell(Question.pair(int(j), int(k)), "SAME", annotator=annotator)
@@ -254,23 +254,23 @@ def merged_groups(annotators=("Ann", "Ann")):
     return interview, groups
 
 
-def goes_across(question, groups):
+def is_across(question, groups):
     i, j = question.rows
     return (i in groups[0] and j in groups[1]) or (j in groups[0] and i in groups[1])
 
 
-def test_an_answer_that_alone_joins_two_groups_is_checked_once():
-    interview, groups = merged_groups()
+def test_the_only_link_between_two_groups_is_checked_once():
+    interview, groups = make_merged_groups()
     check = interview.ask()
-    assert goes_across(check, groups)
-    assert "alone joins groups of 3 and 3 rows" in check.why
+    assert is_across(check, groups)
+    assert "the only link between groups of 3 and 3 rows" in check.why
     interview.tell(check, "SAME")
-    assert not goes_across(interview.ask(), groups)
+    assert not is_across(interview.ask(), groups)
     assert len(np.unique(interview.labels_[np.concatenate(groups)])) == 1
 
 
-def test_a_check_that_is_answered_otherwise_parts_the_groups_again():
-    interview, groups = merged_groups()
+def test_a_contradicting_check_splits_the_groups():
+    interview, groups = make_merged_groups()
     interview.tell(interview.ask(), "DIFFERENT")
     labels = [set(interview.labels_[group].tolist()) for group in groups]
     assert [len(found) for found in labels] == [1, 1]
@@ -278,16 +278,31 @@ def test_a_check_that_is_answered_otherwise_parts_the_groups_again():
 
 
 def test_nobody_checks_their_own_answer_where_others_can():
-    interview, groups = merged_groups(("Ann", "Bob"))
-    assert goes_across(interview.ask(annotator="Ann"), groups)
-    assert not goes_across(interview.ask(annotator="Bob"), groups)
-    alone, groups = merged_groups(("Bob", "Bob"))
-    assert goes_across(alone.ask(annotator="Bob"), groups)
+    interview, groups = make_merged_groups(("Ann", "Bob"))
+    assert is_across(interview.ask(annotator="Ann"), groups)
+    assert not is_across(interview.ask(annotator="Bob"), groups)
+    alone, groups = make_merged_groups(("Bob", "Bob"))
+    assert is_across(alone.ask(annotator="Bob"), groups)
 
 
 def test_certain_answers_are_not_checked():
-    interview, groups = merged_groups()
+    interview, groups = make_merged_groups()
     certain = Interview(X, n_clusters=K, seed=0, errors=0)
     for reply in interview.replies:
         certain.tell(reply.question, reply.answer)
-    assert not goes_across(certain.ask(), groups)
+    assert not is_across(certain.ask(), groups)
+
+
+def test_a_pile_can_be_checked_before_any_pair_was_asked():
+    interview = Interview(X, n_clusters=6, seed=0)
+    interview.tell(Question.piles([0, 3, 6, 9]), [[0, 3, 6, 9]])
+    assert interview.ask() is not None
+
+
+def test_somebody_who_says_same_to_everything_is_told_so():
+    interview = Interview(X, n_clusters=K, seed=0)
+    for _ in range(15):
+        interview.tell(interview.ask(), "SAME")
+    seen = interview.progress()
+    assert "nothing tells the clusters apart" in seen.advice
+    assert seen.worth_asking

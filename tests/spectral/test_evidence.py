@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from likewise import PropagationClustering, Supervision
 from likewise.spectral import _passing
 from likewise.spectral._evidence import Votes, _likelihoods, _propagate, compute_unreliability, estimate_rate
-from likewise.spectral._gaussians import MixtureSpace, Told, learn_metric
+from likewise.spectral._gaussians import HintedRows, MixtureSpace, learn_metric
 from likewise.supervision import sample_links
 
 
@@ -231,22 +231,22 @@ def test_the_graph_keeps_its_say_where_mixtures_predict_no_better():
 def test_too_few_known_rows_teach_no_metric():
     X, y = blobs(30)
     space = MixtureSpace(X, 3, 0)
-    rows = np.arange(6)
-    assert learn_metric(space, lambda *_: np.full((30, 3), 1 / 3), Told.certain(rows, y[:6], 3)) is None
+    hinted = HintedRows.from_clusters(np.arange(6), y[:6], 3)
+    assert learn_metric(space, lambda *_: np.full((30, 3), 1 / 3), hinted) is None
 
 
-def test_links_that_fit_the_rows_are_more_probable():
-    well, so_so, badly = (estimate_rate(np.full(20, chance))[1] for chance in (0.9, 0.6, 0.1))
-    assert well > so_so > badly
+def test_log_evidence_grows_with_predicted_probability():
+    high, medium, low = (estimate_rate(np.full(20, chance))[1] for chance in (0.9, 0.6, 0.1))
+    assert high > medium > low
 
 
-def test_a_metric_learned_in_doubt_is_misled_less_by_wrong_links(monkeypatch):
+def test_a_metric_from_uncertain_links_resists_wrong_links(monkeypatch):
     X, y = low_variance(240)
     anchors = np.arange(3)
     scores = {}
-    for fewest in (0, 10_000):  # links from which the metric is also learned in doubt
-        monkeypatch.setattr(_passing, "_DOUBTED_LINKS", fewest)
-        scores[fewest] = []
+    for min_links in (0, 10_000):  # 0: links may be taken as evidence; 10_000: never
+        monkeypatch.setattr(_passing, "_MIN_UNCERTAIN_LINKS", min_links)
+        scores[min_links] = []
         for seed in range(5):
             rng = np.random.default_rng(seed)
             told = rng.permutation(np.arange(3, 240))[:70]
@@ -255,7 +255,7 @@ def test_a_metric_learned_in_doubt_is_misled_less_by_wrong_links(monkeypatch):
             hints = Supervision.from_links(240, must=pairs[same], cannot=pairs[~same])
             model = PropagationClustering(3, error_rate="learn", learn_metric=True, random_state=0)
             model.fit(X, supervision=hints)
-            scores[fewest].append(adjusted_rand_score(y, model.labels_))
+            scores[min_links].append(adjusted_rand_score(y, model.labels_))
     assert np.mean(scores[0]) > np.mean(scores[10_000]) + 0.05
 
 

@@ -32,9 +32,9 @@ _LEAST_WEIGHT = 0.05  # an answer is never left out
 _ANNOTATOR_PRIOR = (1.0, 8.0)  # Beta: one answer in nine is wrong
 _WEIGHTS = (-1.0, 3.0)  # least and largest weight of an annotator's answers
 _MOST_REASONS = 5
-_LEAST_GROUP = (3, 2)  # rows on either side of an answer that is worth a check, with few classes and many
+_MIN_GROUP_SIZES = (3, 2)  # for a check: with at most _FEW_CLASSES classes, and with more
 _FEW_CLASSES = 4
-_CONFIRMED = 1.5  # weight from which an answer counts as confirmed
+_CONFIRMED = 1.5  # an answer of this weight, repeated or by a trusted annotator, is not checked
 
 Pair = tuple[int, int]
 
@@ -271,37 +271,37 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Merge:
-    """Two groups of rows that a single SAME answer makes one, which is worth a check.
+    """Two groups of rows linked by a single SAME answer that was not confirmed.
 
     Attributes
     ----------
     pair : tuple of (int, int)
         The rows that were said to belong together.
     first, second : ndarray of int
-        The rows of either group, the end of the pair included.
+        The rows of either group, including its row of the pair.
     """
 
     pair: Pair
     first: npt.NDArray[np.int64]
     second: npt.NDArray[np.int64]
 
-    def joins(self, i: int, j: int) -> bool:
-        """Tell whether two rows belong together by this answer alone."""
+    def is_across(self, i: int, j: int) -> bool:
+        """Tell whether one row is in the first group and the other in the second."""
         return (i in self.first and j in self.second) or (i in self.second and j in self.first)
 
 
 def find_merges(model: Any) -> tuple[Merge, ...]:
-    """Return the SAME answers that alone join two groups, those of the largest groups first.
+    """Return the SAME answers that are the only link between two groups.
 
-    Nothing contradicts such an answer, since no other question goes from one group to the other. An answer
-    that places a single row is not listed: a new row next to it says as much about the region, and about
-    itself too.
+    Nothing contradicts such an answer, since no other answer links the two groups. Those whose smaller group
+    is largest come first. Groups with too few rows, and answers with a large weight, are left out: if an
+    answer places a single row, a new row next to it says as much about the region, and about itself too.
     """
     evidence = getattr(getattr(model, "passed_", None), "evidence", None)
     if evidence is None:
         return ()
     few = model.passed_.n_classes <= _FEW_CLASSES
-    least = _LEAST_GROUP[0] if few else _LEAST_GROUP[1]
+    least = _MIN_GROUP_SIZES[0 if few else 1]
     votes = evidence.votes
     n = len(votes.rows)
     ends = votes.places[evidence.believed & (votes.signs > 0)]

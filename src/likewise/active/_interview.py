@@ -243,7 +243,8 @@ class Interview:
         exclude : iterable of Question
             Questions that others are thinking about. They are not chosen and count against the budget.
         annotator : str, optional
-            Who will answer. Where several people answer, nobody is asked to check an answer of their own.
+            Who will answer. With several annotators the default strategy asks nobody to check an answer of
+            their own; over a pool it does not know who answers.
         """
         pending = keys_of(exclude)
         wanted = 1 if n is None else whole("n", n, low=1)
@@ -540,16 +541,17 @@ class Interview:
         return Knowledge.of(hints, self._n_known_clusters)
 
     def _find_merges(self, model: Any) -> tuple[Merge, ...]:
+        """Return the answers that are the only link between two groups; found once for each fit."""
         if not self._weighs_errors:
             return ()
-        before = self._cache.get("merges")
-        if before is None or before[0] is not model:
-            before = self._cache["merges"] = (model, find_merges(model))
-        merges: tuple[Merge, ...] = before[1]
+        cached = self._cache.get("merges")
+        if cached is None or cached[0] is not model:
+            cached = self._cache["merges"] = (model, find_merges(model))
+        merges: tuple[Merge, ...] = cached[1]
         return merges
 
     def _list_own_pairs(self, annotator: str | None) -> frozenset[Pair]:
-        """Return the pairs that one of several annotators has answered, and others are to check."""
+        """Return the pairs that this annotator answered; none with fewer than two annotators."""
         if annotator is None or len({reply.annotator for reply in self.replies}) < 2:
             return frozenset()
         own = [reply for reply in self.replies if reply.annotator == annotator]
@@ -571,7 +573,7 @@ class Interview:
             cache=self._cache,
             n_answers=self.n_asked,
             merges=self._find_merges(model),
-            not_to_check=self._list_own_pairs(annotator),
+            own_pairs=self._list_own_pairs(annotator),
         )
 
     def _events(self) -> list[Event]:

@@ -55,9 +55,9 @@ class State:
     n_answers : int
         How many answers there are so far.
     merges : tuple of Merge
-        Answers that alone join two groups: what follows from one of them is not settled, and may be asked.
-    not_to_check : frozenset of (int, int)
-        Pairs whose answer is not to be checked now, since whoever answers next gave it.
+        Answers that are the only link between two groups. Pairs across such a link may still be asked.
+    own_pairs : frozenset of (int, int)
+        Pairs that the next annotator answered. UncertainRegions does not check these.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class State:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     n_answers: int = 0
     merges: tuple[Merge, ...] = ()
-    not_to_check: frozenset[Pair] = frozenset()
+    own_pairs: frozenset[Pair] = frozenset()
 
     @classmethod
     def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> State:
@@ -165,7 +165,7 @@ class State:
             return False
         if len(question.rows) == 2:
             i, j = question.rows
-            return self.knows(i, j) == "unknown" or any(merge.joins(i, j) for merge in self.merges)
+            return self.knows(i, j) == "unknown" or any(merge.is_across(i, j) for merge in self.merges)
         # Of a triplet too: two known relations of three leave two answers open, but for two must-links.
         first, second = np.triu_indices(len(question.rows), 1)
         rows = np.array(question.rows)

@@ -148,6 +148,11 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
         return True, "Without a model there are no labels to look at: go on as long as you like."
     wrong = ""
     if interview.errors == "learn" and seen.error_rate is not None and seen.error_interval is not None:
+        if (interview.n_clusters or 0) > 1 and all(len(reply.piles) <= 1 for reply in replies):
+            return True, (
+                "All answers so far say that rows belong together, so nothing tells the clusters apart. "
+                "Check a few of them, or ask for fewer clusters."
+            )
         low, high = seen.error_interval
         wrong = f"about {seen.error_rate:.0%} of the answers are probably wrong ({low:.0%} to {high:.0%})"
         if seen.error_rate >= _DISAGREE:

@@ -287,6 +287,8 @@ class End:
         for suspect in odd[:3]:
             number = interview.replies.index(suspect.reply) + 1
             lines.append(f"            answer {number}: {describe_suspect(interview, suspect)}")
+        if len(odd) > 3:
+            lines.append(f"            and {len(odd) - 3} more; --json lists them all")
         return lines
 
     def lines(self) -> list[str]:

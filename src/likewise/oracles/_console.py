@@ -313,6 +313,7 @@ class ConsoleOracle:
     def _choose(self, interview: Interview, suspect: Suspect) -> str:
         """Point out an answer and return the key that is pressed; the end of input quits."""
         number = interview.replies.index(suspect.reply) + 1
+        self._typed.drop_typed_ahead()  # an Enter pressed after the last answer says nothing about this one
         self.say(f"\nAnswer {number} looks odd: {_plain(describe_suspect(interview, suspect))}.")
         while True:
             prompt = "k keeps it (it then counts twice), r asks again, Enter leaves it. "

@@ -69,6 +69,11 @@ class Typed:
                 elif char.isprintable() and not char.isspace():
                     return char
 
+    def drop_typed_ahead(self) -> None:
+        """Forget the keys that were pressed at a terminal and not read yet."""
+        if self.by_key:
+            self._termios.tcflush(self._fd, self._termios.TCIFLUSH)
+
     def _pass_over_sequence(self) -> None:
         """Leave out what an arrow key or its like sends: the escape, a bracket, and all up to a letter."""
         if self._read() in ("[", "O"):

@@ -274,8 +274,8 @@ def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> t
     """Estimate the error rate from the probability of each link by the rows and the other links.
 
     The probabilities may be over- or under-confident. Their odds are raised to a power, which is averaged out
-    on a grid together with the rate. The grid ends at 0.4, and so does the estimate. Also returned is the
-    logarithm of the probability of all links, averaged over the grid.
+    on a grid together with the rate. The grid ends at 0.4, and so does the estimate. Also returned is the log
+    pseudo-likelihood of the links, up to a constant.
     """
     a, b = _RATE_PRIOR
     odds = np.log(np.clip(predicted, 1e-6, 1 - 1e-6) / np.clip(1 - predicted, 1e-6, 1 - 1e-6))
@@ -285,12 +285,12 @@ def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> t
     prior = (a - 1) * np.log(_RATES) + (b - 1) * np.log1p(-_RATES)
     scores = likelihood + prior - np.abs(np.log(_SHARPNESS))[:, None]
     chances = np.exp(scores - scores.max()) * np.gradient(_RATES)
-    total = float(np.log(chances.sum()) + scores.max())
+    log_evidence = float(np.log(chances.sum()) + scores.max())
     chances = chances.sum(axis=0) / chances.sum()
     mean = float(chances @ _RATES)
     below = np.cumsum(chances) - chances / 2
     low, high = np.interp([0.05, 0.95], below, _RATES)
-    return ErrorRate(mean, float(low), float(high), mean, mean), total
+    return ErrorRate(mean, float(low), float(high), mean, mean), log_evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,9 +310,10 @@ class Beliefs:
     rate : ErrorRate
         The share of wrong links.
     prior : ndarray of shape (n_rows, n_classes)
-        The probability of each class without the links of the row.
+        The probability of each class without the links of the row. The rest, up to 1, is the chance of a
+        class not found yet.
     log_evidence : float
-        The log-probability of the links given the rows: how well each is predicted without itself.
+        The log pseudo-likelihood of the links, up to a constant: how well each is predicted without itself.
     """
 
     rows: np.ndarray
@@ -345,8 +346,8 @@ def infer_beliefs(
     n_classes = prior.shape[1]
     unseen = _NEW_CLASS[0] if n_missing > 0 else _NEW_CLASS[1]
     prior = (1 - _DOUBT) * prior + _DOUBT / n_classes
-    own = prior = np.column_stack([(1 - unseen) * prior, np.full(len(prior), unseen)])
-    prior = prior.copy()
+    row_prior = np.column_stack([(1 - unseen) * prior, np.full(len(prior), unseen)])
+    prior = row_prior.copy()  # that a row defines its class is no part of what other rows say of it
     for c, row in roots.items():
         place = int(np.searchsorted(votes.rows, row))
         if place < len(votes.rows) and votes.rows[place] == row:
@@ -374,7 +375,7 @@ def infer_beliefs(
         right=np.where(positive, posterior, 1 - posterior),
         predicted=np.where(positive, together, 1 - together),
         rate=found,
-        prior=own[:, :-1],
+        prior=row_prior[:, :-1],
         log_evidence=log_evidence,
     )
 

@@ -2,16 +2,15 @@ r"""Gaussian mixtures beside the graph: a metric learned from answers, and trust
 
 The graph of neighbours uses the metric of the columns as they come. Where the classes differ in directions of
 little variance that metric is wrong, and a Gaussian mixture finds the right one. Four mixtures are fitted by
-EM to all rows. Of some rows more is known than their columns: :math:`L_i(c)`, the probability of what was
-said of row i if it belongs to cluster c; it multiplies the density of row i in every step. A log-linear stack
-combines the shares :math:`p_m` of the mixtures with the shares :math:`p_0` of the graph,
+EM to the hinted rows and a sample of the others. :math:`L_i(c)` is the likelihood of the hints of row i if it
+is in cluster c; it multiplies the density of the row in every step. A log-linear stack combines the shares
+:math:`p_m` of the mixtures with the shares :math:`p_0` of the graph,
 
 .. math:: q(c) \propto \exp\bigl(a \log p_0(c) + \sum_m b_m \log p_m(c)\bigr), \qquad a \ge 0.05,\ b_m \ge 0 .
 
-The weights maximise :math:`\sum_i \log \sum_c L_i(c)\, q_i(c)` over rows of which neither the graph nor the
-mixtures were told (three folds), with a normal prior of mean 1 on a and an exponential prior on each b_m. So
-the graph is preferred while evidence is thin, and a mixture that adds nothing to its predictions has weight
-0.
+The weights maximise :math:`\sum_i \log \sum_c L_i(c)\, q_i(c)` over held-out rows (three folds), with a
+normal prior of mean 1 on a and an exponential prior on each b_m. So the graph is preferred while evidence is
+thin, and a mixture that adds nothing to its predictions has weight 0.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ _ROWS = 400  # EM looks at a sample of the rows whose cluster is not known
 _STEPS = 8
 _FREE_STEPS = 25
 _FOLDS = 3
-_FEWEST, _FEWEST_EACH = 8, 1.5  # a metric is learned from so many rows on: in all, and per cluster
+_MIN_ROWS, _MIN_ROWS_PER_CLUSTER = 8, 1.5  # fewest hinted rows: in total, and per cluster on average
 _RIDGE = 1e-3
 _LOW_WEIGHT = 0.1  # of rows of unknown cluster: in the first step, and always for the first candidate
 _GRAPH_FLOOR, _MIXTURE_FLOOR = 0.05, 0.02  # no cluster is less likely than this divided by their number
 _GRAPH_SPREAD = 0.3  # standard deviation of the prior on a
 _MIXTURE_COST = 1.0  # rate of the prior on b
 _UNUSED = 1e-3
-_LEAST_SHARE = 1e-12  # so that what was said of a row can overrule any density
+_LEAST_SHARE = 1e-12  # added to every share, so that hints can override a density that underflows
 # Start ("graph" shares, or a mixture fitted "free" of answers), covariance, weight of unlabelled rows.
 _CANDIDATES = (
     ("graph", "tied", _LOW_WEIGHT),
@@ -110,17 +109,17 @@ class MixtureSpace:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """Rows that something was said of.
+class HintedRows:
+    """Hinted rows, and what their hints say about the cluster of each.
 
     Attributes
     ----------
-    rows : ndarray of shape (n_told,)
+    rows : ndarray of shape (n_hinted,)
         The rows, ascending.
-    shares : ndarray of shape (n_told, n_clusters)
-        The probability of each cluster, with what the graph says; EM begins there.
-    likelihood : ndarray of shape (n_told, n_clusters)
-        The probability of what was said if the row belongs to each cluster, up to a factor for each row.
+    shares : ndarray of shape (n_hinted, n_clusters)
+        The posterior given graph and hints, one-hot if the clusters are certain; EM starts here.
+    likelihood : ndarray of shape (n_hinted, n_clusters)
+        The likelihood of the hints if the row is in each cluster, up to a factor for each row.
     """
 
     rows: np.ndarray
@@ -128,14 +127,14 @@ class Told:
     likelihood: np.ndarray
 
     @classmethod
-    def certain(cls, rows: np.ndarray, clusters: np.ndarray, n_clusters: int) -> Told:
-        """Take clusters as certain."""
+    def from_clusters(cls, rows: np.ndarray, clusters: np.ndarray, n_clusters: int) -> HintedRows:
+        """Build from rows whose cluster is certain."""
         shares = np.eye(n_clusters)[clusters]
         return cls(rows, shares, shares)
 
-    def take(self, use: np.ndarray) -> Told:
-        """Return some of the rows."""
-        return Told(self.rows[use], self.shares[use], self.likelihood[use])
+    def take(self, use: np.ndarray) -> HintedRows:
+        """Return the rows selected by the mask `use`."""
+        return HintedRows(self.rows[use], self.shares[use], self.likelihood[use])
 
     @property
     def clusters(self) -> np.ndarray:
@@ -169,11 +168,11 @@ class _Mixture:
 
 
 def _softmax(logs: np.ndarray) -> np.ndarray:
-    turned = np.ascontiguousarray(logs.T)  # reductions over the first axis are several times as fast
-    turned -= turned.max(axis=0)
-    np.exp(turned, out=turned)
-    turned /= turned.sum(axis=0)
-    return turned.T
+    transposed = np.ascontiguousarray(logs.T)  # reductions over the first axis are several times as fast
+    transposed -= transposed.max(axis=0)
+    np.exp(transposed, out=transposed)
+    transposed /= transposed.sum(axis=0)
+    return transposed.T
 
 
 def _fit_mixture(
@@ -186,14 +185,18 @@ def _fit_mixture(
     weight: float,
     n_steps: int = _STEPS,
 ) -> _Mixture:
-    """Fit by EM from shares in `start`; the first rows have a likelihood and count 1, others `weight`."""
+    """Fit by EM from the shares in `start`.
+
+    The first ``len(likelihood)`` rows are hinted and have weight 1. The others have `weight`, or
+    `_LOW_WEIGHT` in the first step.
+    """
     d, k = space.n_columns, start.shape[1]
     shares, prior_rows = start, 2.0 * d + 5.0
     diagonal = np.diag_indices(d)
-    n_told = len(likelihood)
+    n_hinted = len(likelihood)
     row_weight = np.ones(len(X))
     for step in range(n_steps):
-        row_weight[n_told:] = _LOW_WEIGHT if step == 0 and n_told else weight
+        row_weight[n_hinted:] = _LOW_WEIGHT if step == 0 and n_hinted else weight
         weighted = shares * row_weight[:, None]
         counts = weighted.sum(axis=0)
         total = counts.sum()
@@ -219,16 +222,16 @@ def _fit_mixture(
             logs = X @ linear.T - 0.5 * (products @ space.pack(precisions).T)
             logs += offsets - 0.5 * np.einsum("kd,kd->k", linear, means)
         found = _softmax(logs)
-        told = (found[:n_told] + _LEAST_SHARE) * likelihood
-        shares = np.concatenate([told / told.sum(axis=1, keepdims=True), found[n_told:]])
+        posterior = (found[:n_hinted] + _LEAST_SHARE) * likelihood
+        shares = np.concatenate([posterior / posterior.sum(axis=1, keepdims=True), found[n_hinted:]])
     return _Mixture(means, precisions, offsets, found)
 
 
 def _fit_candidates(
-    space: MixtureSpace, graph: np.ndarray, told: Told, use: tuple[int, ...]
+    space: MixtureSpace, graph: np.ndarray, hinted: HintedRows, use: tuple[int, ...]
 ) -> list[_Mixture]:
-    """Fit the candidates in `use` to the rows that something was said of and the sample of the others."""
-    rows, targets = told.rows, told.shares
+    """Fit the candidates in `use` to the hinted rows and the sample of the others."""
+    rows, targets = hinted.rows, hinted.shares
     others = np.setdiff1d(space.sample, rows, assume_unique=True)
     everything = np.concatenate([rows, others])
     X = space.X[everything]
@@ -241,21 +244,21 @@ def _fit_candidates(
             start = graph[everything]
         else:
             if free is None:
-                free = _match_free_start(space, told)
+                free = _match_free_start(space, hinted)
             start = np.full((len(everything), targets.shape[1]), 1.0 / targets.shape[1])
             start[len(rows) :] = free[np.searchsorted(space.sample, others)]
         start[: len(rows)] = targets
-        found.append(_fit_mixture(space, X, products, start, told.likelihood, covariance, weight))
+        found.append(_fit_mixture(space, X, products, start, hinted.likelihood, covariance, weight))
     return found
 
 
-def _match_free_start(space: MixtureSpace, told: Told) -> np.ndarray:
-    """Return the mixture fitted without answers that agrees best, its clusters in the order of those told.
+def _match_free_start(space: MixtureSpace, hinted: HintedRows) -> np.ndarray:
+    """Return the mixture fitted without answers that agrees best, reordered to match the hinted clusters.
 
-    Agreement is measured on the told rows in the sample. If there are none, each of them is represented by
-    the nearest row of the sample.
+    Agreement is measured on the hinted rows in the sample. If there are none, each hinted row is represented
+    by the nearest row of the sample.
     """
-    rows, targets = told.rows, told.shares
+    rows, targets = hinted.rows, hinted.shares
     place = np.searchsorted(space.sample, rows)
     place = np.minimum(place, len(space.sample) - 1)
     inside = space.sample[place] == rows
@@ -276,7 +279,7 @@ def _match_free_start(space: MixtureSpace, told: Told) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LearnedMetric:
-    """Mixtures fitted to rows of known cluster, and their weights beside the graph.
+    """Mixtures fitted to hinted rows, and their weights beside the graph.
 
     Attributes
     ----------
@@ -338,7 +341,7 @@ def _stack(weights: np.ndarray, graph: np.ndarray, mixtures: list[np.ndarray]) -
 
 
 def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], likelihood: np.ndarray) -> np.ndarray:
-    """Return the exponents that predict best what was said of held-out rows, given their priors."""
+    """Return the weights of the stack with the largest posterior, given the hints of held-out rows."""
     logs = np.stack([_floor(graph, _GRAPH_FLOOR), *(_floor(m, _MIXTURE_FLOOR) for m in mixtures)])
 
     def negative(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -357,8 +360,8 @@ def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], likelihood: np.nda
     return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
-def learn_metric(space: MixtureSpace, graph_shares: GraphShares, told: Told) -> LearnedMetric | None:
-    """Fit mixtures to rows that something was said of, and weigh them beside the graph by held-out rows.
+def learn_metric(space: MixtureSpace, graph_shares: GraphShares, hinted: HintedRows) -> LearnedMetric | None:
+    """Fit mixtures to hinted rows, and weight them against the graph by cross-validation.
 
     Parameters
     ----------
@@ -366,35 +369,36 @@ def learn_metric(space: MixtureSpace, graph_shares: GraphShares, told: Told) -> 
         The rows.
     graph_shares : callable
         Called as ``graph_shares(rows, shares)``: the shares of all rows by the graph, given those of some.
-    told : Told
-        What was said of some rows.
+    hinted : HintedRows
+        The hinted rows.
 
     Returns
     -------
     LearnedMetric or None
-        None if it is about too few rows, or about one cluster only.
+        None if too few rows are hinted, or all are in one cluster.
     """
-    clusters = told.clusters
-    if len(clusters) < max(_FEWEST, _FEWEST_EACH * space.n_clusters) or len(np.unique(clusters)) < 2:
+    clusters = hinted.clusters
+    needed = max(_MIN_ROWS, _MIN_ROWS_PER_CLUSTER * space.n_clusters)
+    if len(clusters) < needed or len(np.unique(clusters)) < 2:
         return None
     rng = np.random.default_rng([space.random_state, len(clusters)])
     fold = np.empty(len(clusters), dtype=np.int64)
     fold[np.lexsort((rng.random(len(clusters)), clusters))] = np.arange(len(clusters)) % _FOLDS
     every = tuple(range(len(_CANDIDATES)))
-    graph_held_out = np.empty_like(told.shares)
-    held_out = [np.empty_like(told.shares) for _ in every]
+    graph_held_out = np.empty_like(hinted.shares)
+    held_out = [np.empty_like(hinted.shares) for _ in every]
     for f in range(_FOLDS):
-        left, rest = fold == f, told.take(fold != f)
-        graph = graph_shares(rest.rows, rest.shares)
-        graph_held_out[left] = graph[told.rows[left]]
-        X = space.X[told.rows[left]]
-        for part, mixture in zip(held_out, _fit_candidates(space, graph, rest, every), strict=True):
-            part[left] = mixture.predict_shares(X)
-    weights = _fit_stack(graph_held_out, held_out, told.likelihood)
+        test, train = fold == f, hinted.take(fold != f)
+        graph = graph_shares(train.rows, train.shares)
+        graph_held_out[test] = graph[hinted.rows[test]]
+        X = space.X[hinted.rows[test]]
+        for part, mixture in zip(held_out, _fit_candidates(space, graph, train, every), strict=True):
+            part[test] = mixture.predict_shares(X)
+    weights = _fit_stack(graph_held_out, held_out, hinted.likelihood)
     used = tuple(m for m in every if weights[m + 1] > _UNUSED)
     shares: list[np.ndarray] = []
     if used:
-        mixtures = _fit_candidates(space, graph_shares(told.rows, told.shares), told, used)
+        mixtures = _fit_candidates(space, graph_shares(hinted.rows, hinted.shares), hinted, used)
         shares = [mixture.predict_shares(space.X) for mixture in mixtures]
     kept = np.r_[weights[0], weights[[m + 1 for m in used]]]
-    return LearnedMetric(kept, shares, told.rows, clusters, [held_out[m] for m in used], space)
+    return LearnedMetric(kept, shares, hinted.rows, clusters, [held_out[m] for m in used], space)

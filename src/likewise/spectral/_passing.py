@@ -16,9 +16,15 @@ from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
 from likewise.spectral._classes import Passed, Ready, pass_classes
 from likewise.spectral._evidence import Beliefs, ErrorRate, Votes
-from likewise.spectral._gaussians import LearnedMetric, MixtureSpace, Told, learn_metric
+from likewise.spectral._gaussians import HintedRows, LearnedMetric, MixtureSpace, learn_metric
 from likewise.spectral._smoothing import Smoother
-from likewise.spectral._uncertain import judge_founding, make_graph_shares, stack_shares, tell_of, weigh_links
+from likewise.spectral._uncertain import (
+    compute_cluster_evidence,
+    judge_founding,
+    make_graph_shares,
+    stack_shares,
+    weigh_links,
+)
 from likewise.supervision import Supervision
 from likewise.supervision._cliques import implied_links
 
@@ -26,12 +32,12 @@ from likewise.supervision._cliques import implied_links
 # clusters swallow small ones (on protein the ARI of the first clusters falls from .26 to .13 with 0.03).
 _FIRST_RESTART = 0.1
 _LEAST_NEIGHBORS = 2
-# The metric is learned from links taken as certain. From this many links on, if they are wrong at this rate
-# or more, it is also learned from links in doubt. That one is kept unless it predicts the links worse than
-# the first by more than a factor of exp(2).
-_DOUBTED_LINKS = 28
-_DOUBTED_RATE = 0.04
-_PREFER_DOUBT = 2.0
+# The metric is learned from links taken as certain. From this many links on, if they seem to be wrong at this
+# rate or more, it is also learned from links taken as evidence. The second metric is kept unless its
+# log-evidence is lower by more than the margin.
+_MIN_UNCERTAIN_LINKS = 28
+_MIN_UNCERTAIN_RATE = 0.04
+_EVIDENCE_MARGIN = 2.0
 
 
 class PropagationClustering(HintedClusterer):
@@ -82,8 +88,8 @@ class PropagationClustering(HintedClusterer):
         estimated from how well the rows and the other links predict each link. Where links may be wrong,
         their weights count evidence: a link of weight 2 counts like two independent ones.
     learn_metric : bool, default=False
-        Whether Gaussian mixtures, fitted to the rows whose cluster is known, have a say beside the graph as
-        far as they predict rows that they were not given. It pays where classes differ in directions of
+        Whether Gaussian mixtures, fitted to the hinted rows, have a say beside the graph as far as they
+        predict rows that they were not given. It pays where classes differ in directions of
         little variance. Without effect unless `fixed_number` is True.
     random_state : int, RandomState or None, default=None
         For k-means and the mixtures.
@@ -260,13 +266,13 @@ class PropagationClustering(HintedClusterer):
             return found, found.evidence.beliefs
 
         found, beliefs = weigh(self.metric_)
-        learned = self.metric_ is not None and self.metric_ is not self._handed()
-        if learned and len(votes) >= _DOUBTED_LINKS and beliefs.rate.mean >= _DOUBTED_RATE:
-            # Learn it again from links that may be wrong, and keep what predicts the links better.
-            doubting = self._learn_metric(passed, tell_of(passed, weigh(None)[1]))
-            again, beliefs_again = weigh(doubting)
-            if beliefs_again.log_evidence + _PREFER_DOUBT >= beliefs.log_evidence:
-                self.metric_, found, beliefs = doubting, again, beliefs_again
+        learned = self.metric_ is not None and self.metric_ is not self._get_reused_metric()
+        if learned and len(votes) >= _MIN_UNCERTAIN_LINKS and beliefs.rate.mean >= _MIN_UNCERTAIN_RATE:
+            # weigh(None) uses graph and links only, so that the first metric cannot confirm itself.
+            uncertain_metric = self._learn_metric(passed, compute_cluster_evidence(passed, weigh(None)[1]))
+            refitted, refitted_beliefs = weigh(uncertain_metric)
+            if refitted_beliefs.log_evidence + _EVIDENCE_MARGIN >= beliefs.log_evidence:
+                self.metric_, found, beliefs = uncertain_metric, refitted, refitted_beliefs
         self.error_rate_, self.link_proba_ = beliefs.rate, beliefs.right
         return found
 
@@ -280,22 +286,23 @@ class PropagationClustering(HintedClusterer):
         n_found = int(passed.cluster_of_class.max()) + 1
         if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
             return None
-        if (handed := self._handed()) is not None:
+        if (handed := self._get_reused_metric()) is not None:
             return handed
         rows = np.flatnonzero(passed.class_of >= 0)
         clusters = passed.cluster_of_class[passed.class_of[rows]]
-        return self._learn_metric(passed, Told.certain(rows, clusters, n_found))
+        return self._learn_metric(passed, HintedRows.from_clusters(rows, clusters, n_found))
 
-    def _handed(self) -> LearnedMetric | None:
+    def _get_reused_metric(self) -> LearnedMetric | None:
         """Return the metric handed over by `reuse_metric`, if it belongs to these rows."""
         handed: LearnedMetric | None = getattr(self, "_handed_metric", None)
         return handed if handed is not None and handed.space is self._space else None
 
-    def _learn_metric(self, passed: Passed, told: Told) -> LearnedMetric | None:
+    def _learn_metric(self, passed: Passed, hinted: HintedRows) -> LearnedMetric | None:
+        """Learn a metric from hinted rows; None if they are too few."""
         assert self._space is not None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are alike
-            return learn_metric(self._space, make_graph_shares(self._ready, passed), told)
+            return learn_metric(self._space, make_graph_shares(self._ready, passed), hinted)
 
     @property
     def violations_(self) -> Satisfaction:

@@ -8,11 +8,11 @@ import numpy as np
 
 from likewise.spectral._classes import Anchors, Passed, Ready, interpolate_shares, normalize_shares
 from likewise.spectral._evidence import START_RATE, Beliefs, Votes, compute_unreliability, infer_beliefs
-from likewise.spectral._gaussians import GraphShares, LearnedMetric, Told
+from likewise.spectral._gaussians import GraphShares, HintedRows, LearnedMetric
 
 _NOISE = 1.0  # noise variance of a label at even odds, relative to the variance of the field there
 _PASSES = 3
-_SETTLED = 0.1  # passes end early once no share changes more than this
+_PASS_TOL = 0.1  # passes end early once no share changes more than this
 _LEAST_NOISE_RATE = 0.01
 _STAND_INS = 3  # rows next to a medoid that may stand for it
 _STAND_IN_RIGHT = 0.9  # the chance that such a row has the class of its medoid
@@ -133,7 +133,7 @@ def weigh_links(
         beliefs = infer_beliefs(votes, prior, roots, n_missing, rate)
         before = targets
         targets, known = _update_targets(passed, beliefs)
-        if np.abs(targets - before).max(initial=0.0) < _SETTLED:
+        if np.abs(targets - before).max(initial=0.0) < _PASS_TOL:
             break
     shares = _soften(ready, passed, targets, known)
     if metric is not None:
@@ -219,11 +219,11 @@ def stack_shares(passed: Passed, metric: LearnedMetric) -> Passed:
     return replace(passed, shares=normalize_shares(shares))
 
 
-def tell_of(passed: Passed, beliefs: Beliefs) -> Told:
-    """Return what links that may be wrong say of the cluster of each linked row."""
+def compute_cluster_evidence(passed: Passed, beliefs: Beliefs) -> HintedRows:
+    """Return the cluster posterior and likelihood of each linked row."""
     of_cluster = np.eye(int(passed.cluster_of_class.max()) + 1)[passed.cluster_of_class]
     shares = beliefs.classes @ of_cluster
-    return Told(beliefs.rows, shares, shares / (beliefs.prior @ of_cluster))
+    return HintedRows(beliefs.rows, shares, shares / (beliefs.prior @ of_cluster))
 
 
 def make_graph_shares(ready: Ready, passed: Passed) -> GraphShares:

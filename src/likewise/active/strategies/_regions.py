@@ -36,9 +36,9 @@ class UncertainRegions:
     class that it is not known to be apart from: the nearest one, or the nearest *reliable* one where answers
     may be wrong, so that a row that a wrong answer misplaced does not carry its neighbours along.
 
-    Where answers may be wrong, those that carry much are checked. A SAME that alone joins two groups is
-    followed by a question about another pair of the same groups. With two clusters everything rests on the
-    link between the two first medoids; it is checked at once with rows next to them.
+    Where answers may be wrong, those on which much depends are checked. A SAME answer that is the only link
+    between two groups is followed by a question about another pair of the same groups. With two clusters
+    everything rests on the link between the two first medoids; it is checked at once with rows next to them.
 
     Classes are compared first where that is cheap (up to `compare` clusters), and always while there are more
     of them than clusters, or the number of clusters is not known: those that overlap most.
@@ -242,7 +242,7 @@ class _Asker:
         founding = None if evidence is None else evidence.founding
         if founding is not None and founding.check is not None:
             a, b = founding.medoids
-            if (min(a, b), max(a, b)) in self.state.not_to_check:
+            if (min(a, b), max(a, b)) in self.state.own_pairs:
                 return
             why = f"Both clusters rest on the answer about rows {a} and {b}; this one confirms or refutes it."
             question = Question.pair(*founding.check, why=why)
@@ -250,20 +250,22 @@ class _Asker:
                 yield question
 
     def check_merges(self) -> Iterator[Question]:
-        """Yield another question about two groups that a single answer made one, unless it was asked."""
+        """Yield a second question about two groups with a single link, unless one was asked already."""
         if not self.state.merges:
             return
-        pairs = np.array([k[1] for k in self.state.asked if isinstance(k, tuple) and k[0] == "pair"])
+        keys = [key[1] for key in self.state.asked if isinstance(key, tuple) and key[0] == "pair"]
+        pairs = np.array(keys, dtype=np.int64).reshape(-1, 2)
         pairs = np.concatenate([pairs, pairs[:, ::-1]])
         for merge in self.state.merges:
-            asked = np.isin(pairs[:, 0], merge.first) & np.isin(pairs[:, 1], merge.second)
-            if merge.pair in self.state.not_to_check or asked.sum() > 1:
-                continue
             i, j = merge.pair
+            across = np.isin(pairs[:, 0], merge.first) & np.isin(pairs[:, 1], merge.second)
+            again = across & ~(np.isin(pairs[:, 0], merge.pair) & np.isin(pairs[:, 1], merge.pair))
+            if merge.pair in self.state.own_pairs or again.any():
+                continue
             first, second = (side[~np.isin(side, merge.pair)] for side in (merge.first, merge.second))
             why = (
-                f"The answer about rows {i} and {j} alone joins groups of {len(merge.first)} and "
-                f"{len(merge.second)} rows; this one confirms or refutes it."
+                f"The answer about rows {i} and {j} is the only link between groups of {len(merge.first)} "
+                f"and {len(merge.second)} rows; this one confirms or refutes it."
             )
             question = Question.pair(*_closest(self.state.X, first, second), why=why)
             if self.state.can_ask(question):
