@@ -157,8 +157,8 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
         wrong = f"about {seen.error_rate:.0%} of the answers are probably wrong ({low:.0%} to {high:.0%})"
         if seen.error_rate >= _DISAGREE:
             return False, (
-                f"The answers disagree with the rows and with one another: {wrong}. Check the suspects "
-                "before you go on, or use other features."
+                f"The answers disagree with the rows and with one another: {wrong}. "
+                f"{'Check the suspects first, or use' if seen.n_suspects else 'Use'} other features."
             )
     moved = f"{seen.changed:.1%} of the labels changed over the last {last} answers"
     if seen.accuracy is None or seen.interval is None or seen.start_accuracy is None:
@@ -172,14 +172,16 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
     if seen.n_held_out >= _COMPARED and seen.accuracy < min(seen.start_accuracy - _WORSE, _RIGHT):
         return True, (
             f"The clusters predict held-out answers worse ({seen.accuracy:.0%}) than those before the "
-            f"first answer ({seen.start_accuracy:.0%}): check the suspects, or try other features."
+            f"first answer ({seen.start_accuracy:.0%}): "
+            f"{'check the suspects, or try' if seen.n_suspects else 'try'} other features."
         )
     if seen.changed > _SETTLED:
         return True, f"{moved}: go on."
     low, high = seen.interval
     held_out = f"{seen.accuracy:.0%} ({low:.0%} to {high:.0%}) of the held-out answers are predicted"
     if wrong and low < _RIGHT and seen.error_rate is not None and seen.error_rate >= _POOR:
-        return False, f"{moved}, and {wrong}: more answers of this quality will not help. Check the suspects."
+        check = " Check the suspects." if seen.n_suspects else ""
+        return False, f"{moved}, and {wrong}: more answers of this quality will not help.{check}"
     if seen.accuracy < _RIGHT:
         return True, f"{moved}, but only {held_out}: go on, or try another model."
     if low < _RIGHT:
