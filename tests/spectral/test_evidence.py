@@ -268,6 +268,16 @@ def test_a_metric_that_is_reused_is_not_learned_again():
     assert second.fit(X, supervision=more).metric_ is first.metric_
 
 
+def test_a_model_that_learned_no_metric_hands_over_none():
+    X, y = low_variance(120)
+    few = Supervision.from_labels([c if i < 6 else None for i, c in enumerate(y)]).to_links()
+    more = Supervision.from_labels([c if i < 33 else None for i, c in enumerate(y)]).to_links()
+    first = PropagationClustering(3, learn_metric=True, random_state=0).fit(X, supervision=few)
+    second = PropagationClustering(3, learn_metric=True, random_state=0).take_over(first)
+    assert second.fit(X, supervision=more).metric_ is not None
+    assert second.reuse_metric(first).fit(X, supervision=more).metric_ is None
+
+
 def test_many_columns_are_reduced_before_mixtures_are_fitted():
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2

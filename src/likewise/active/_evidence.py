@@ -276,7 +276,7 @@ class Merge:
     Attributes
     ----------
     pair : tuple of (int, int)
-        The rows that were said to belong together.
+        The two rows of the answer, the smaller first.
     first, second : ndarray of int
         The rows of either group, including its row of the pair.
     """
@@ -285,9 +285,10 @@ class Merge:
     first: npt.NDArray[np.int64]
     second: npt.NDArray[np.int64]
 
-    def is_across(self, i: int, j: int) -> bool:
-        """Tell whether one row is in the first group and the other in the second."""
-        return (i in self.first and j in self.second) or (i in self.second and j in self.first)
+    def are_across(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Tell of each pair whether one row is in the first group and the other in the second."""
+        in_first, in_second = np.isin(pairs, self.first), np.isin(pairs, self.second)
+        return np.asarray((in_first & in_second[:, ::-1]).any(axis=1))
 
 
 def find_merges(model: Any) -> tuple[Merge, ...]:
@@ -311,11 +312,17 @@ def find_merges(model: Any) -> tuple[Merge, ...]:
         rest = np.delete(ends, at, axis=0)
         _, group = connected_components(csr_array((np.ones(len(rest)), rest.T), shape=(n, n)))
         i, j = ends[at]
-        sides = [votes.rows[group == group[end]] for end in (i, j)]
-        across = np.isin(votes.pairs, sides[0]).any(axis=1) & np.isin(votes.pairs, sides[1]).any(axis=1)
-        alone = across.sum() == 1 and votes.weights[across] < _CONFIRMED
-        if group[i] != group[j] and min(map(len, sides)) >= least and alone:
-            found.append(Merge((int(votes.rows[i]), int(votes.rows[j])), *sides))
+        if group[i] == group[j]:
+            continue
+        merge = Merge(
+            pair=_ordered(int(votes.rows[i]), int(votes.rows[j])),
+            first=votes.rows[group == group[i]],
+            second=votes.rows[group == group[j]],
+        )
+        across = merge.are_across(votes.pairs)
+        is_only_link = across.sum() == 1 and votes.weights[across] < _CONFIRMED
+        if is_only_link and min(len(merge.first), len(merge.second)) >= least:
+            found.append(merge)
     return tuple(sorted(found, key=lambda merge: -min(len(merge.first), len(merge.second))))
 
 

@@ -21,12 +21,10 @@ from likewise.active._checks import (
     whole,
 )
 from likewise.active._evidence import (
-    Merge,
     Pair,
     Suspect,
     check_errors,
     collect_votes,
-    find_merges,
     find_suspects,
     list_pairs,
     metric_due,
@@ -540,16 +538,6 @@ class Interview:
             hints = hints | Supervision.from_triplets(self.n_samples, neither, "NEITHER")
         return Knowledge.of(hints, self._n_known_clusters)
 
-    def _find_merges(self, model: Any) -> tuple[Merge, ...]:
-        """Return the answers that are the only link between two groups; found once for each fit."""
-        if not self._weighs_errors:
-            return ()
-        cached = self._cache.get("merges")
-        if cached is None or cached[0] is not model:
-            cached = self._cache["merges"] = (model, find_merges(model))
-        merges: tuple[Merge, ...] = cached[1]
-        return merges
-
     def _list_own_pairs(self, annotator: str | None) -> frozenset[Pair]:
         """Return the pairs that this annotator answered; none with fewer than two annotators."""
         if annotator is None or len({reply.annotator for reply in self.replies}) < 2:
@@ -572,7 +560,6 @@ class Interview:
             seed=self.seed,
             cache=self._cache,
             n_answers=self.n_asked,
-            merges=self._find_merges(model),
             own_pairs=self._list_own_pairs(annotator),
         )
 

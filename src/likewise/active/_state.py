@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
-from likewise.active._evidence import Merge, Pair
+from likewise.active._evidence import Merge, Pair, find_merges
 from likewise.active._questions import Question
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import implied_links
@@ -54,8 +54,6 @@ class State:
         must name all that the value was derived from beyond X. An empty one changes nothing but the time.
     n_answers : int
         How many answers there are so far.
-    merges : tuple of Merge
-        Answers that are the only link between two groups. Pairs across such a link may still be asked.
     own_pairs : frozenset of (int, int)
         Pairs that the next annotator answered. UncertainRegions does not check these.
 
@@ -82,7 +80,6 @@ class State:
     seed: int = 0
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     n_answers: int = 0
-    merges: tuple[Merge, ...] = ()
     own_pairs: frozenset[Pair] = frozenset()
 
     @classmethod
@@ -159,13 +156,24 @@ class State:
         """Return a generator made from the seed and the number of answers: asking again draws the same."""
         return np.random.default_rng([self.seed, self.n_answers])
 
+    @property
+    def merges(self) -> tuple[Merge, ...]:
+        """Answers that are the only link between two groups. Pairs across such a link may still be asked."""
+        cached = self.cache.get("merges")
+        if cached is None or cached[0] is not self.model:
+            cached = self.cache["merges"] = (self.model, find_merges(self.model))
+        found: tuple[Merge, ...] = cached[1]
+        return found
+
     def can_ask(self, question: Question) -> bool:
         """Tell whether a question may be asked: it was not asked before, and its answer is not settled."""
         if question.key in self.asked:
             return False
         if len(question.rows) == 2:
-            i, j = question.rows
-            return self.knows(i, j) == "unknown" or any(merge.is_across(i, j) for merge in self.merges)
+            pair = np.array([question.rows])
+            return self.knows(*question.rows) == "unknown" or any(
+                merge.are_across(pair).any() for merge in self.merges
+            )
         # Of a triplet too: two known relations of three leave two answers open, but for two must-links.
         first, second = np.triu_indices(len(question.rows), 1)
         rows = np.array(question.rows)

@@ -147,6 +147,8 @@ class PropagationClustering(HintedClusterer):
     link_proba_: np.ndarray | None
     metric_: LearnedMetric | None
     _begin: np.ndarray | None = None
+    _handed_space: MixtureSpace | None = None
+    _handed_metric: LearnedMetric | None = None
     _centers: np.ndarray
     _graph: Graph
     _ready: Ready
@@ -266,7 +268,7 @@ class PropagationClustering(HintedClusterer):
             return found, found.evidence.beliefs
 
         found, beliefs = weigh(self.metric_)
-        learned = self.metric_ is not None and self.metric_ is not self._get_reused_metric()
+        learned = self.metric_ is not None and not self._reuses_metric
         if learned and len(votes) >= _MIN_UNCERTAIN_LINKS and beliefs.rate.mean >= _MIN_UNCERTAIN_RATE:
             # weigh(None) uses graph and links only, so that the first metric cannot confirm itself.
             uncertain_metric = self._learn_metric(passed, compute_cluster_evidence(passed, weigh(None)[1]))
@@ -286,16 +288,16 @@ class PropagationClustering(HintedClusterer):
         n_found = int(passed.cluster_of_class.max()) + 1
         if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
             return None
-        if (handed := self._get_reused_metric()) is not None:
-            return handed
+        if self._reuses_metric:
+            return self._handed_metric
         rows = np.flatnonzero(passed.class_of >= 0)
         clusters = passed.cluster_of_class[passed.class_of[rows]]
         return self._learn_metric(passed, HintedRows.from_clusters(rows, clusters, n_found))
 
-    def _get_reused_metric(self) -> LearnedMetric | None:
-        """Return the metric handed over by `reuse_metric`, if it belongs to these rows."""
-        handed: LearnedMetric | None = getattr(self, "_handed_metric", None)
-        return handed if handed is not None and handed.space is self._space else None
+    @property
+    def _reuses_metric(self) -> bool:
+        """Whether the metric is that of another model of the same rows; that model may have learned none."""
+        return self._handed_space is not None and self._handed_space is self._space
 
     def _learn_metric(self, passed: Passed, hinted: HintedRows) -> LearnedMetric | None:
         """Learn a metric from hinted rows; None if they are too few."""
@@ -325,9 +327,10 @@ class PropagationClustering(HintedClusterer):
         """Use the metric that another model learned, in place of learning one from these links.
 
         For fits in quick succession, each with a few links more: learning costs more than all the rest.
-        Without effect if the other model learned none, or from other rows.
+        If the other model learned none, none is used. Without effect if it was fitted to other rows.
         """
-        self._handed_metric = getattr(other, "metric_", None)
+        if hasattr(other, "passed_"):
+            self._handed_space, self._handed_metric = other._space, other.metric_
         return self
 
     def begin_like(self, other: PropagationClustering) -> Self:

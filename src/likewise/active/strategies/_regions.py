@@ -242,7 +242,7 @@ class _Asker:
         founding = None if evidence is None else evidence.founding
         if founding is not None and founding.check is not None:
             a, b = founding.medoids
-            if (min(a, b), max(a, b)) in self.state.own_pairs:
+            if founding.medoids in self.state.own_pairs:
                 return
             why = f"Both clusters rest on the answer about rows {a} and {b}; this one confirms or refutes it."
             question = Question.pair(*founding.check, why=why)
@@ -255,12 +255,10 @@ class _Asker:
             return
         keys = [key[1] for key in self.state.asked if isinstance(key, tuple) and key[0] == "pair"]
         pairs = np.array(keys, dtype=np.int64).reshape(-1, 2)
-        pairs = np.concatenate([pairs, pairs[:, ::-1]])
         for merge in self.state.merges:
             i, j = merge.pair
-            across = np.isin(pairs[:, 0], merge.first) & np.isin(pairs[:, 1], merge.second)
-            again = across & ~(np.isin(pairs[:, 0], merge.pair) & np.isin(pairs[:, 1], merge.pair))
-            if merge.pair in self.state.own_pairs or again.any():
+            was_checked = merge.are_across(pairs[(pairs != merge.pair).any(axis=1)]).any()
+            if merge.pair in self.state.own_pairs or was_checked:
                 continue
             first, second = (side[~np.isin(side, merge.pair)] for side in (merge.first, merge.second))
             why = (

@@ -50,11 +50,10 @@ class Settled:
 def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> Settled:
     """Return one reply to each question.
 
-    The weight of a verdict decides whether an answer counts at all: what one person said, or several alike,
-    stands as it was said, unless all of them proved unreliable on questions that others answered too; what
-    people disagree about becomes the most probable answer if it weighs enough, and UNSURE otherwise. UNSURE
-    of one person takes nothing from the others. Answers with the seqs `confirmed`, and corrections of the
-    groups, have a larger weight.
+    An answer that one person gave, or several gave alike, counts unless all of them proved unreliable on
+    questions that others answered too. Where people disagree, the most probable answer counts if it has
+    enough weight, and UNSURE otherwise. UNSURE of one person takes nothing from the others. Answers with the
+    seqs `confirmed`, and corrections of the groups, have a larger weight.
     """
     by_key: dict[Key, list[Voice]] = {}
     for voice in voices:
@@ -66,9 +65,9 @@ def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> Settled:
         reply = _agreed(said, judged)
         replies.append(reply)
         events.append(tuple(voice.seq for voice in said))
-        alike = [voice for voice in said if voice.reply.to(reply.question) == reply.answer]
-        is_confirmed = any(voice.seq in confirmed for voice in alike)
-        firm = is_confirmed or any(voice.corrects for voice in alike)
+        agreeing = [voice for voice in said if voice.reply.to(reply.question) == reply.answer]
+        is_confirmed = any(voice.seq in confirmed for voice in agreeing)
+        firm = is_confirmed or any(voice.corrects for voice in agreeing)
         weights.append(_FIRM_WEIGHT if firm else 1.0)
         if is_confirmed:
             confirmed_keys.add(reply.question.key)
