@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "likewise"
 FLOORS = [
-    {"exceptions", "kernels", "_optional", "_compat", "_threads"},
+    {"exceptions", "kernels", "_optional", "_compat", "_locks", "_threads"},
     {"supervision", "hierarchy"},
     {
         "base",

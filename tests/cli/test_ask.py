@@ -1,6 +1,7 @@
 """``likewise ask``: through pipes and a terminal, with undo, skip, resume, and a kill in between."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -8,6 +9,7 @@ import pty
 import re
 import select
 import shlex
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -665,3 +667,115 @@ def test_hints_that_are_there_are_not_replaced_by_a_new_interview(run, files):
     refused = run(*ASK, "--hints", "h.csv", input="y\n", code=2)
     assert "h.csv exists, and the answers of a new interview would replace it" in refused.stderr
     assert (files / "h.csv").read_text() == "a,b,link\nann,bob,must\n"
+
+
+# ---------------------------------------------------------------------- two processes
+
+
+def test_a_second_process_is_refused_and_told_who_asks_already(ask, run, files):
+    first = ask(*ASK)
+    first.type_at("Question 1", "y")
+    first.wait_for("Question 2")
+    before = (files / "data.ask.json").read_bytes()
+    second = ask(*ASK)
+    code, shown, _ = second.rest()
+    assert code == 1
+    who = rf"by another likewise ask \(process {first.process.pid}, since 20[\d :-]+UTC\)"
+    assert re.search(f"'data.ask.json' is in use {who}", shown)
+    assert "another file with --save" in shown
+    assert (files / "data.ask.json").read_bytes() == before
+    os.symlink("data.ask.json", files / "link.json")  # another name of the same file
+    code, shown, _ = ask(*ASK, "--save", "link.json").rest()
+    assert (code, f"process {first.process.pid}" in shown) == (1, True)
+    first.type_at("? help]", "n")
+    first.type_at("Question 3", "q")
+    assert first.rest()[0] == 0
+    assert answers(files) == ["SAME", "DIFFERENT"]
+    assert run(*ASK, input="u\n").exit_code == 0
+    assert answers(files) == ["SAME", "DIFFERENT", "UNSURE"]
+    assert not (files / "data.ask.json.lock").exists()
+
+
+def test_what_was_acknowledged_before_a_kill_is_stored_and_the_lock_is_free(ask, files):
+    asked = ask(*ASK)
+    given = []
+    for number, typed in enumerate(["y", "n", "u"], start=1):
+        asked.type_at(f"Question {number}", typed)
+        given.append({"y": "SAME", "n": "DIFFERENT", "u": "UNSURE"}[typed])
+    asked.wait_for("Question 4")  # which acknowledges the third answer
+    asked.process.send_signal(signal.SIGKILL)
+    asked.process.wait()
+    assert answers(files) == given
+    assert (files / "data.ask.json.lock").exists()
+    again = ask(*ASK)
+    again.wait_for("Going on with data.ask.json: 3 answers so far.")
+    again.type_at("Question 4", "q")
+    assert again.rest()[0] == 0
+    assert answers(files) == given
+
+
+def test_an_answer_that_a_killed_process_wrote_by_halves_is_left_out(ask, run, files):
+    run(*ASK, input="y\nn\n")
+    path = files / "data.ask.json"
+    whole = path.read_bytes()
+    run(*ASK, input="y\n")
+    more = path.read_bytes()
+    start = len(whole) - len("\n ]\n}\n")
+    for n_written in (1, 2, 5, 30, len(more) - start - 7):
+        path.write_bytes(more[: start + n_written] + whole[start + n_written :])
+        (files / "data.ask.json.lock").write_text('{"pid": 1}')
+        result = run(*ASK, input="q\n")
+        assert "ended in the middle of an answer" in result.stderr
+        assert path.read_bytes() == whole
+
+
+def test_answers_are_appended_and_never_written_again(run, files, monkeypatch):
+    from likewise.active import _file
+
+    wrote = []
+    write_at = _file._write_at
+    monkeypatch.setattr(
+        _file, "_write_at", lambda file, at, data: (wrote.append((at, data)), write_at(file, at, data))
+    )
+    run(*ASK, input="y\nn\nu\n")
+    assert len(wrote) == 3
+    assert [data.count(b'"event"') for _, data in wrote] == [1, 1, 1]
+    assert [at for at, _ in wrote] == sorted(at for at, _ in wrote)
+    appended = (files / "data.ask.json").read_bytes()
+    Interview.load(files / "data.ask.json", X, ids=NAMES).save(files / "whole.json")
+    assert (files / "whole.json").read_bytes() == appended
+
+
+def test_a_file_that_another_program_changed_is_left_alone_and_no_answer_is_lost(ask, files):
+    asked = ask(*ASK)
+    asked.type_at("Question 1", "y")
+    asked.wait_for("Question 2")
+    interview = Interview.load(files / "data.ask.json", X, ids=NAMES)
+    interview.tell(interview.ask(), "UNSURE")
+    interview.save(files / "data.ask.json")
+    asked.type_at("? help]", "n")
+    code, shown, _ = asked.rest()
+    assert code == 1
+    assert "'data.ask.json' was changed by another program" in shown
+    assert answers(files) == ["SAME", "UNSURE"]
+    own = f"data.ask.{asked.process.pid}.json"
+    assert own in shown
+    assert answers(files, own) == ["SAME", "DIFFERENT"]
+
+
+def test_a_full_disk_ends_with_the_name_of_the_file_and_all_that_was_acknowledged(run, files, monkeypatch):
+    from likewise.active import _file
+
+    write_at, n_writes = _file._write_at, []
+
+    def fail_halfway(file, at, data):
+        n_writes.append(1)
+        if len(n_writes) in (2, 4):  # the second answer, and the attempt to save it at the end
+            write_at(file, at, data[:20])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_at(file, at, data)
+
+    monkeypatch.setattr(_file, "_write_at", fail_halfway)
+    result = run(*ASK, input="y\nn\n", code=1)
+    assert "'data.ask.json': No space left on device." in result.stderr
+    assert answers(files) == ["SAME"]

@@ -330,23 +330,22 @@ def test_a_changed_folder_is_noticed(tmp_path):
 
 
 def test_a_second_server_is_told_where_the_first_one_is(tmp_path, monkeypatch):
-    from likewise.studio import _lock
+    from likewise import _locks
 
-    monkeypatch.setattr(_lock, "_PAUSE", 0.001)
+    monkeypatch.setattr(_locks, "_PAUSE", 0.001)
     project = make(tmp_path)
     assert project.running() is None
-    with project.lock("http://127.0.0.1:1") as held:
-        assert project.running() == "http://127.0.0.1:1"
-        held.say("http://127.0.0.1:22/x")
-        assert project.running() == "http://127.0.0.1:22/x"
+    with project.lock("http://127.0.0.1:1/x"):
+        assert project.running() == "http://127.0.0.1:1/x"
         with (
             pytest.raises(
-                LikewiseError, match=rf"another studio at http://127.0.0.1:22/x \(process {os.getpid()}\)"
+                LikewiseError,
+                match=rf"another studio at http://127.0.0.1:1/x \(process {os.getpid()}, since 20",
             ),
             project.lock("http://127.0.0.1:3"),
         ):
             pass
-        assert project.running() == "http://127.0.0.1:22/x"
+        assert project.running() == "http://127.0.0.1:1/x"
     assert project.running() is None
     with project.lock("http://127.0.0.1:4"):
         assert project.running() == "http://127.0.0.1:4"

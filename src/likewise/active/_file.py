@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +26,7 @@ from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._jsonl import json_objects, json_records
 from likewise.supervision._records import Problems, hints_of, records_of
-from likewise.supervision.io import put_in_place
+from likewise.supervision.io import naming_file, put_in_place
 
 if TYPE_CHECKING:
     from likewise.active._interview import Interview
@@ -32,10 +34,18 @@ if TYPE_CHECKING:
 FORMAT = "likewise interview"
 VERSION = 2  # 1 had pairs and triplets only, and no ids
 _LOOKED_AT = 10_000  # so many rows, drawn once, tell very many rows from others
+_HISTORY = '\n "history": ['
+_NEXT_EVENT = re.compile(r"[\s,]*\{")
+_END_EMPTY, _END = b"]\n}\n", b"\n ]\n}\n"  # how a file ends, without events and with them
 
 
 def save(interview: Interview, path: str | os.PathLike[str]) -> None:
     """Write an interview beside the old file, then put it in its place."""
+    text = _document(interview, path)
+    put_in_place(path, lambda part: part.write_bytes(text.encode("utf-8")))
+
+
+def _document(interview: Interview, path: str | os.PathLike[str]) -> str:
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(
@@ -62,8 +72,93 @@ def save(interview: Interview, path: str | os.PathLike[str]) -> None:
         head["pool"] = dataclasses.asdict(interview.pool)
     parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in head.items()]
     parts += [_lines("hints", hints), _lines("history", [_event_entry(e, ids) for e in interview.history])]
-    text = "{\n" + ",\n".join(parts) + "\n}\n"
-    put_in_place(path, lambda part: part.write_bytes(text.encode("utf-8")))
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+class ChangedFileError(LikewiseError):
+    """A file is not as this process left it, so that nothing can be appended to it."""
+
+
+class GrowingFile:
+    """A saved interview to which events are appended, each by one write that is synced to disk.
+
+    What was saved is never written again, so that no other program's answers are replaced. A write that
+    fails leaves the file as it was.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._n_events = -1
+        self._stamp: tuple[int, ...] = ()
+
+    def save(self, interview: Interview) -> None:
+        """Write the whole interview at first, and then the events that are new."""
+        if self._n_events < 0:
+            save(interview, self.path)
+            self._stamp = _stamp(os.stat(self.path))
+            self._n_events = len(interview.history)
+        elif events := interview.history[self._n_events :]:
+            self._append([_event_entry(event, interview.ids) for event in events])
+            self._n_events += len(events)
+
+    def _append(self, entries: list[dict[str, Any]]) -> None:
+        end = _END if self._n_events else _END_EMPTY
+        lines = ",".join(f"\n  {_text(entry)}" for entry in entries)
+        added = ("," if self._n_events else "").encode() + lines.encode("utf-8") + _END
+        with naming_file(self.path), open(self.path, "r+b", buffering=0) as file:
+            if _stamp(os.fstat(file.fileno())) != self._stamp:
+                raise ChangedFileError(f"{self.path!r} was changed by another program.")
+            size = file.seek(0, os.SEEK_END)
+            try:
+                _write_at(file, size - len(end), added)
+                os.fsync(file.fileno())
+            except BaseException:
+                _write_at(file, size - len(end), end)  # over bytes that are there, which takes no room
+                file.truncate(size)
+                raise
+            finally:
+                self._stamp = _stamp(os.fstat(file.fileno()))
+
+
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _write_at(file: io.FileIO, at: int, data: bytes) -> None:
+    file.seek(at)
+    while data:  # a disk that becomes full takes a part first
+        data = data[file.write(data) or 0 :]
+
+
+def repair(path: str | os.PathLike[str]) -> int | None:
+    """Leave out an event that a killed process wrote by halves; nobody was told that it is saved.
+
+    Returns the number of events that are whole, or None if there was nothing to repair.
+    """
+    text = Path(path).read_bytes().decode("utf-8", errors="ignore")
+    try:
+        json.loads(text)
+        return None
+    except ValueError:
+        head, found, rest = text.partition(_HISTORY)
+    if not found:
+        return None
+    events: list[dict[str, Any]] = []
+    decoder, at = json.JSONDecoder(), 0
+    while match := _NEXT_EVENT.match(rest, at):
+        try:
+            event, at = decoder.raw_decode(rest, match.end() - 1)
+        except ValueError:
+            break
+        events.append(event)
+    mended = f"{head}\n{_lines('history', events)}\n}}\n"
+    put_in_place(path, lambda part: part.write_bytes(mended.encode("utf-8")))
+    return len(events)
 
 
 def _text(value: Any) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from likewise._locks import LockedError, describe_holder, hold_lock
 from likewise.cli._output import STDOUT, Outputs, check_distinct, check_inputs, check_output
 from likewise.exceptions import FileFormatError, LikewiseError
 
 if TYPE_CHECKING:
     from likewise.active import Interview
+    from likewise.active._file import GrowingFile
     from likewise.cli._tables import Table
     from likewise.supervision import Supervision
 
@@ -25,22 +30,15 @@ _MOST_ROWS = 20_000  # that costs six fits, which somebody who waits for a quest
 # ---------------------------------------------------------------------- files
 
 
-@dataclass
 class Files:
-    """The files of the command: what is read, where answers are kept, what is written at the end."""
+    """The files of the command: the data, the saved answers, and the results.
 
-    data: str
-    save: str
-    hints: str | None
-    labels: str | None
-    resumed: bool
-    n_saved: int = -1
+    Wrong names are refused when this is made, not after the answers.
+    """
 
-    @classmethod
-    def of(
-        cls, data: str, known: tuple[str, ...], save: str | None, hints: str | None, labels: str | None
-    ) -> Files:
-        """Find out now, not after the answers, that something cannot be read or written."""
+    def __init__(
+        self, data: str, known: tuple[str, ...], save: str | None, hints: str | None, labels: str | None
+    ) -> None:
         from likewise.cli._write import ENDINGS, check_writer
 
         if data == STDOUT:
@@ -53,19 +51,56 @@ class Files:
             if file is not None:
                 check_output(file, endings, option)
                 check_writer(file)
-        resumed = Path(path).exists()
-        if hints is not None and not resumed and Path(hints).exists():
-            raise click.UsageError(
-                f"{hints} exists, and the answers of a new interview would replace it. Give --hints another "
-                f"name; to begin with what {hints} says, add --known {hints}."
-            )
-        return cls(data, path, hints, labels, resumed=resumed)
+        self.data, self.save, self.hints, self.labels = data, path, hints, labels
+        self.resumed = False
+        self.note: str | None = None
+        self._growing: GrowingFile | None = None
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep other processes from the saved answers, and find out whether there are any."""
+        real = Path(os.path.realpath(self.save))
+        with ExitStack() as stack:
+            try:
+                killed = stack.enter_context(hold_lock(real.with_name(f"{real.name}.lock")))
+            except LockedError as error:
+                raise LikewiseError(
+                    f"{self.save!r} is in use by another likewise ask ({describe_holder(error.holder)}). "
+                    "Finish there first, or give another file with --save. Nothing was changed. For several "
+                    "people at once there is likewise studio."
+                ) from error
+            self.resumed = os.path.exists(self.save)
+            if self.resumed and killed is not None:
+                from likewise.active._file import repair
+
+                n_events = repair(self.save)
+                if n_events is not None:
+                    self.note = (
+                        f"{self.save} ended in the middle of an answer, because the process that wrote it "
+                        f"was killed. That answer is left out; {counted(n_events, 'event')} before it stay."
+                    )
+            if self.hints is not None and not self.resumed and os.path.exists(self.hints):
+                raise click.UsageError(
+                    f"{self.hints} exists, and the answers of a new interview would replace it. Give --hints "
+                    f"another name; to begin with what {self.hints} says, add --known {self.hints}."
+                )
+            yield
 
     def save_interview(self, interview: Interview) -> None:
-        """Keep what was told, unless nothing was since."""
-        if len(interview.history) != self.n_saved:
-            interview.save(self.save)
-            self.n_saved = len(interview.history)
+        """Save what is new; when this returns it is on disk."""
+        from likewise.active._file import ChangedFileError, GrowingFile
+
+        if self._growing is None:
+            self._growing = GrowingFile(self.save)
+        try:
+            self._growing.save(interview)
+        except ChangedFileError as error:
+            own = Path(self.save).with_suffix(f".{os.getpid()}.json")
+            interview.save(own)
+            raise LikewiseError(
+                f"{error} All answers of this process are in {str(own)!r}. To go on, choose one of the two "
+                "files with --save."
+            ) from error
 
     def write_results(self, interview: Interview, table: Table, labels: Any) -> None:
         """Write hints and clusters, if they are wanted."""

@@ -121,10 +121,11 @@ def command(
       likewise ask data.csv -k 3 --budget 60 --hints answers.csv --labels labels.csv
       likewise ask data.csv -k 3 --trays
     """
-    files = Files.of(data, known, save, hints, labels)
+    files = Files(data, known, save, hints, labels)
     if trays and strategy is not None:
         raise click.UsageError("--trays and --strategy both say what to ask; give one of them.")
 
+    ctx.with_resource(files.hold())
     from likewise.cli._raw import read_raw
     from likewise.cli._shown import check_shown, shown_rows, without_words
     from likewise.cli._tables import standardized, table_of
@@ -179,6 +180,8 @@ def _read_any_bytes() -> None:
 
 
 def _greet(person: Any, interview: Interview, files: Files) -> None:
+    if files.note is not None:
+        person.say(files.note)
     if files.resumed:
         names = dict.fromkeys(reply.annotator for reply in interview.replies if reply.annotator)
         by = f" by {', '.join(names)}" if names else ""

@@ -23,8 +23,8 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._locks import LockedError, describe_holder, find_holder, hold_lock
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, LikewiseError
-from likewise.studio import _lock, _project_file
+from likewise.studio import _project_file
 from likewise.studio._fingerprint import Fingerprint, change, fingerprint
 from likewise.studio._project_file import FILE, SUFFIX
 from likewise.studio.items import ItemFile, write_items
@@ -43,7 +44,7 @@ from likewise.supervision.io import put_in_place
 
 _MARKED = 256  # so many items, from the first to the last, are looked at to tell data apart
 _GROUPS = "groups.npy"
-_FEATURES, _ITEMS, _SECRET = "features.npy", "items.sqlite", "secret"
+_FEATURES, _ITEMS, _SECRET, _LOCK = "features.npy", "items.sqlite", "secret", "lock"
 
 
 def folder_beside(source: Path) -> Path:
@@ -244,13 +245,29 @@ class Project:
         said = json.dumps([self.described.kind, n, shown], ensure_ascii=True)
         return hashlib.sha256(said.encode()).hexdigest()[:32]
 
-    def lock(self, url: str) -> AbstractContextManager[_lock.Held]:
+    @contextmanager
+    def lock(self, url: str) -> Iterator[None]:
         """Hold the project for one server; a second is told where the first one is."""
-        return _lock.lock(self.folder / "lock", url)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(hold_lock(self.folder / _LOCK, url=url))
+            except OSError as error:
+                raise LikewiseError(
+                    f"{self.folder / _LOCK} cannot be opened for writing: {error.strerror}. The studio "
+                    "needs a folder that it may write to."
+                ) from error
+            except LockedError as error:
+                where = f" at {error.holder['url']}" if error.holder.get("url") else ""
+                raise LikewiseError(
+                    f"{self.folder} is open in another studio{where} ({describe_holder(error.holder)}). Use "
+                    "that one, or stop it first: two on one project would ask the same questions twice."
+                ) from error
+            yield
 
     def running(self) -> str | None:
-        """Return the URL of the server that holds the project, None if none does."""
-        return _lock.holder(self.folder / "lock")
+        """Return the URL of the server that holds the project, None if none does; "" if it is not known."""
+        holder = find_holder(self.folder / _LOCK)
+        return None if holder is None else str(holder.get("url", ""))
 
     def _made(self, name: str) -> Path:
         path = self.folder / name

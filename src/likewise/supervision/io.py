@@ -12,12 +12,13 @@ import os
 import secrets
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from likewise._optional import require
-from likewise.exceptions import ChangedIdsWarning, FileFormatError, ShuffledIdsWarning
+from likewise.exceptions import ChangedIdsWarning, FileFormatError, LikewiseError, ShuffledIdsWarning
 from likewise.supervision._ids import RowIds
 from likewise.supervision._jsonl import IDS, json_lines, json_objects, json_records
 from likewise.supervision._records import FIELDS, Problems, Record, hints_of, records_of
@@ -390,9 +391,21 @@ def put_in_place(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> 
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        write(part)
-        with open(part, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        with naming_file(path):
+            write(part)
+            with open(part, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let errors of the system, such as that of a full disk, name the file that was meant."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or isinstance(error, LikewiseError):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error

@@ -1,0 +1,160 @@
+"""Locks between processes. The operating system releases them when the holder ends, however it ends."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from likewise.exceptions import LikewiseError
+
+_TRIES, _PAUSE = 20, 0.05  # a process that calls `find_holder` holds the lock for a moment
+_UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
+
+
+class LockedError(LikewiseError):
+    """Another process holds the lock; ``holder`` is what it wrote about itself, empty if it wrote nothing."""
+
+    def __init__(self, message: str, holder: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.holder = holder
+
+
+@contextmanager
+def hold_lock(path: Path, **about: Any) -> Iterator[dict[str, Any] | None]:
+    """Hold the lock at `path`, or raise `LockedError`; yield what a killed holder left behind, if one did.
+
+    The file at `path` exists while the lock is held. It names the process, the machine and the time, and
+    whatever `about` adds. A file that a killed process left behind locks nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The lock file, which is created, and removed at the end.
+    **about : JSON values
+        What else other processes should know about the holder.
+    """
+    handle = _acquire(path)
+    try:
+        killed = _read_entry(path) or None
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        entry = {"pid": os.getpid(), "host": socket.gethostname(), "since": now, **about}
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, json.dumps(entry).encode("utf-8"))
+        yield killed
+    finally:
+        if sys.platform == "win32":  # where an open file cannot be removed
+            os.ftruncate(handle, 0)
+        else:
+            path.unlink(missing_ok=True)  # before the lock is released, so that it is nobody else's file
+        os.close(handle)
+
+
+def find_holder(path: Path) -> dict[str, Any] | None:
+    """Return what the holder of the lock wrote about itself, or None if nobody holds it."""
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        return None if _try_lock(handle, path) else _read_entry(path)
+    finally:
+        os.close(handle)
+
+
+def describe_holder(holder: Mapping[str, Any]) -> str:
+    """Return the process, the machine if it is another, and the time in words.
+
+    >>> describe_holder({"pid": 4711, "host": "elsewhere", "since": "2026-03-09T12:00:00+00:00"})
+    'process 4711 on elsewhere, since 2026-03-09 12:00 UTC'
+    """
+    if not holder.get("pid"):
+        return "a process that did not write its number"
+    host = holder.get("host")
+    where = f" on {host}" if host and host != socket.gethostname() else ""
+    since = ""
+    with suppress(TypeError, ValueError):
+        since = f", since {datetime.datetime.fromisoformat(holder['since']):%Y-%m-%d %H:%M} UTC"
+    return f"process {holder['pid']}{where}{since}"
+
+
+def _acquire(path: Path) -> int:
+    """Return a handle on the file at `path`, locked."""
+    for left in reversed(range(_TRIES)):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            locked = _try_lock(handle, path)
+            if locked and _is_at(handle, path):  # not removed by the holder before
+                return handle
+            if not locked and not left:
+                entry = _read_entry(path)
+                raise LockedError(f"{path} is locked by {describe_holder(entry)}.", entry)
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+        if not locked:
+            time.sleep(_PAUSE)
+    raise LikewiseError(f"{path} cannot be locked: other processes keep replacing it.")
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _try_lock(handle: int, path: Path) -> bool:
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(handle, 2**30, os.SEEK_SET)  # past the text: on Windows a locked byte cannot be read
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        return not _is_alive(_read_entry(path))
+    except OSError as error:
+        # Some network file systems have no locks; there the number of the process has to do.
+        return error.errno in _UNSUPPORTED and not _is_alive(_read_entry(path))
+    return True
+
+
+def _is_alive(entry: Mapping[str, Any]) -> bool:
+    """Tell whether the process that wrote an entry still runs; one on another machine is taken to."""
+    pid = entry.get("pid")
+    if not isinstance(pid, int) or pid == os.getpid():
+        return False
+    if entry.get("host") != socket.gethostname():
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _read_entry(path: Path) -> dict[str, Any]:
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return entry if isinstance(entry, dict) else {}
