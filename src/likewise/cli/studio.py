@@ -122,7 +122,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     if changed := project.changed_source():
         stderr.print(f"note: {changed}", style="yellow")
     if (url := project.running()) is not None:
-        _say(login_link(project, url), url, project, asked)
+        _say(login_link(project, url), [url], project, asked)
         stderr.print("The studio runs already; this is another login link for its owner.")
         return
     server = StudioServer(
@@ -138,20 +138,22 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
             "along. Put it behind a proxy with https, and give its address as --public-url.",
             style="yellow",
         )
-    server.serve(ready=lambda studio, link: _ready(link, server.url, project, asked))
+    server.serve(ready=lambda studio, link: _ready(link, server.urls, project, asked))
     stderr.print(f"Ended. All answers are in {project.folder}.")
 
 
-def _ready(link: str, url: str, project: Project, asked: dict[str, Any]) -> None:
-    _say(link, url, project, asked)
+def _ready(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
+    _say(link, urls, project, asked)
     stderr = console()
+    if len(urls) > 1:
+        stderr.print(f"Others on the network reach the studio at {urls[0]}, or at {', '.join(urls[1:])}.")
     stderr.print(f"{project.settings.title}: {project.described.n_items:,} items, project {project.folder}")
     stderr.print("The link logs you in as the owner, once. Ctrl-C ends the studio; nothing is lost.")
 
 
-def _say(link: str, url: str, project: Project, asked: dict[str, Any]) -> None:
+def _say(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
     if asked["as_json"]:
-        print_json({"login": link, "url": url, "project": str(project.folder)})
+        print_json({"login": link, "url": urls[0], "urls": urls, "project": str(project.folder)})
     else:
         click.echo(link)
     sys.stdout.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
@@ -108,9 +109,14 @@ class Guard:
 
     def _refused(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        hosts = self.hosts()
+        hosts = self.hosts() | _reached_by(scope)
         if host not in hosts:
-            return 421, "wrong_host", f"This studio is not called {host[:100]!r}. Use the address it printed."
+            return (
+                421,
+                "wrong_host",
+                f"This studio is not called {host[:100]!r}. Use the address it printed. If this is right, "
+                "start the studio with it as --public-url.",
+            )
         if scope["method"] in _SAFE:
             return None
         length = headers.get(b"content-length", b"0")
@@ -138,6 +144,30 @@ class _TooLarge(Exception):
     pass
 
 
+def _reached_by(scope: Scope) -> frozenset[str]:
+    """Return the own address that the connection came to. It can be trusted: only names can be rebound."""
+    server = scope.get("server")
+    try:
+        address = ipaddress.ip_address(str(server[0]).partition("%")[0]) if server else None
+    except ValueError:
+        address = None
+    if server is None or address is None:
+        return frozenset()
+    return frozenset(_with_port(_url_host(address), server[1]))
+
+
+def _url_host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+    """Return an address as it stands in a URL."""
+    if isinstance(address, ipaddress.IPv6Address):
+        return f"[{address}]" if address.ipv4_mapped is None else str(address.ipv4_mapped)
+    return str(address)
+
+
+def _with_port(name: str, port: int | None) -> set[str]:
+    """Return how a browser calls a host: with the port, and without if it is that of http."""
+    return {f"{name}:{port}", name} if port == 80 else {f"{name}:{port}"}
+
+
 def _place(origin: bytes) -> str:
     """Return the host of an origin, with its port; nothing if it is none."""
     try:
@@ -160,8 +190,42 @@ async def _answer(send: Send, status: int, code: str, message: str) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+def is_unspecified(host: str) -> bool:
+    """Tell whether a host to listen at stands for all addresses of the machine."""
+    try:
+        return host == "" or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def find_own_hosts() -> list[str]:
+    """Return addresses and names by which other machines may reach this one, the likeliest first.
+
+    The first is the address that packets to other networks come from, if there is one. Loopback addresses are
+    left out, since they lead every machine to itself.
+    """
+    addresses: list[str] = []
+    for family, outside in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((outside, 9))  # chooses an address, and sends nothing
+            addresses.append(probe.getsockname()[0])
+    name = socket.gethostname()
+    with suppress(OSError):
+        addresses += [str(entry[4][0]) for entry in socket.getaddrinfo(name, None)]
+    found = []
+    for address in addresses:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+        if not (parsed.is_loopback or parsed.is_link_local or parsed.is_unspecified):
+            found.append(_url_host(parsed))
+    names = [name, socket.getfqdn(), *([] if "." in name else [f"{name}.local"])]
+    found += [each.lower() for each in names if each and not each.startswith("localhost")]
+    return list(dict.fromkeys(found))
+
+
 def hosts_for(host: str, port: int, public: str | None) -> frozenset[str]:
     """Return by which names a studio that listens there may be called.
+
+    One that listens at all addresses may be called by any address or name of the machine.
 
     >>> sorted(hosts_for("127.0.0.1", 8123, None))
     ['127.0.0.1:8123', '[::1]:8123', 'localhost:8123']
@@ -169,14 +233,14 @@ def hosts_for(host: str, port: int, public: str | None) -> frozenset[str]:
     True
     """
     names = {"localhost", "127.0.0.1", "[::1]"}
-    try:
-        address = ipaddress.ip_address(host)
-        if not address.is_unspecified:
-            names.add(f"[{host}]" if address.version == 6 else host)
-    except ValueError:
-        names.add(host.lower())
-    found = {f"{name}:{port}" for name in names}
-    found |= names if port == 80 else set()
+    if is_unspecified(host):
+        names.update(find_own_hosts())
+    else:
+        try:
+            names.add(_url_host(ipaddress.ip_address(host)))
+        except ValueError:
+            names.add(host.lower())
+    found = {each for name in names for each in _with_port(name, port)}
     if public is not None:
         place = urlsplit(public)
         found.add(place.netloc.lower())

@@ -17,7 +17,7 @@ import uvicorn
 from likewise.exceptions import LikewiseError
 from likewise.studio.app import create_app
 from likewise.studio.project import Project
-from likewise.studio.security import checked_base, hosts_for
+from likewise.studio.security import checked_base, find_own_hosts, hosts_for, is_unspecified
 from likewise.studio.service import Studio
 from likewise.studio.service._people import link_token, owner_of
 from likewise.studio.store import open_store
@@ -102,7 +102,9 @@ class StudioServer:
     Attributes
     ----------
     url : str
-        The address by which browsers come.
+        The address by which browsers come, which links begin with.
+    urls : list of str
+        This and other addresses that should lead to it, if it listens at all addresses of the machine.
     """
 
     def __init__(
@@ -120,9 +122,13 @@ class StudioServer:
         self._socket = listen(host, port)
         self._port = self._socket.getsockname()[1]
         self._host = host
-        shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
-        shown = f"[{shown}]" if ":" in shown else shown
-        self.url = self._public or f"http://{shown}:{self._port}{self._base}"
+        own = [f"[{host}]" if ":" in host else host]
+        if is_unspecified(host):
+            own = [each for each in find_own_hosts() if ":" in host or not each.startswith("[")]
+        self.urls = [f"http://{each}:{self._port}{self._base}" for each in own or ["127.0.0.1"]]
+        if self._public is not None:
+            self.urls = [self._public]
+        self.url = self.urls[0]
         self._server: _Server | None = None
         self._asked_to_end = False
 

@@ -1,13 +1,16 @@
 """Things that go wrong under a running studio: a full disk, a database or a file that is gone."""
 
+import shutil
 import sqlite3
+import subprocess
+from contextlib import suppress
 
 import pytest
 
 from likewise.studio.store import StoreError
 from likewise.studio.store._errors import DiskFull, Unreachable, of_sqlite
-from studio.http.web import HEADERS, answer, ask, code
-from studio.service.desk import new_key
+from studio.http.web import HEADERS, Site, answer, ask, code
+from studio.service.desk import new_key, open_desk
 
 
 @pytest.fixture
@@ -119,3 +122,73 @@ def test_a_data_file_that_is_removed_is_told_to_the_owner(site):
     assert project.changed_source()
     client = site.annotator()
     assert answer(client, ask(client)[0]).status_code == 200
+
+
+# ---------------------------------------------------------------------- health
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of two megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True
+    )
+    if not made or made.returncode:
+        pytest.skip("a small disk can be mounted by root alone")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill(path):
+    """Write to a file until the disk is full."""
+    with suppress(OSError), open(path, "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(512))
+
+
+def test_health_says_that_the_disk_is_full_and_when_there_is_room_again(small_disk):
+    site = Site(open_desk(small_disk))
+    try:
+        client = site.annotator()
+        (question,) = ask(client)
+        assert client.get("/health").json()["status"] == "ok"
+        fill(small_disk / "filler")
+        response = client.get("/health")
+        assert (response.status_code, code(response)) == (503, "not_saved")
+        assert response.json()["error"]["message"] == "The disk is full."
+        assert answer(client, question).status_code == 503
+        (small_disk / "filler").unlink()
+        assert client.get("/health").status_code == 200
+        assert answer(client, question).status_code == 200
+    finally:
+        site.close()
+
+
+def test_health_says_that_the_database_is_gone(site, client):
+    file = site.desk.project.folder / "studio.sqlite"
+    kept = file.rename(file.with_name("kept.sqlite"))
+    response = client.get("/health")
+    assert (response.status_code, code(response)) == (503, "not_saved")
+    assert "removed or replaced" in response.json()["error"]["message"]
+    kept.rename(file)
+    assert client.get("/health").status_code == 200
+
+
+def test_health_says_that_the_database_cannot_be_written(site, client):
+    def only_read(tx):
+        tx._connection.exec_driver_sql("PRAGMA query_only = 1")
+
+    site.studio.store.write(only_read)
+    response = client.get("/health")
+    assert (response.status_code, code(response)) == (503, "not_saved")
+    assert "cannot be written to" in response.json()["error"]["message"]
+    assert client.get("/api/progress").status_code == 200  # reading works
+
+
+def test_health_changes_nothing_that_people_see(site, client):
+    before = client.get("/api/progress").json()
+    assert [client.get("/health").status_code for _ in range(3)] == [200] * 3
+    assert client.get("/api/progress").json() == before
+    assert not site.desk.events()

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from likewise.studio.service._people import LINK_SECONDS, SESSION_SECONDS
+from likewise.studio.service.errors import NotLoggedIn, TooMany
+from likewise.studio.store import Transaction
 from studio.http.web import HEADERS, HOST, Site, answer, ask, code
 from studio.service.desk import new_key, open_desk
 
@@ -152,6 +154,59 @@ def test_guessing_is_slowed_down_and_those_inside_do_not_notice(site):
     site.desk.clock.now += 61
     token = site.studio.people.link_token(site.desk.owner.id)
     assert outside.post("/api/login", json={"token": token}).status_code == 200
+
+
+def test_rubbish_locks_out_nobody_with_a_valid_link(site):
+    outside = site.stranger()
+    token = site.studio.people.link_token(site.desk.owner.id)
+    for n in range(60):
+        outside.post("/api/login", json={"token": f"rubbish{n}"})
+    assert outside.post("/api/login", json={"token": "more"}).status_code == 429
+    assert outside.post("/api/login", json={"token": token}).status_code == 200  # from the very same address
+
+
+def test_failed_logins_are_counted_for_each_address(site, monkeypatch):
+    from likewise.studio.service import _people
+
+    people = site.studio.people
+
+    def fail(address):
+        with pytest.raises((NotLoggedIn, TooMany)) as caught:
+            people.log_in("rubbish", address)
+        return caught.type
+
+    assert [fail("10.0.0.1") for _ in range(31)] == [NotLoggedIn] * 30 + [TooMany]
+    assert fail("10.0.0.2") is NotLoggedIn
+    monkeypatch.setattr(_people, "_MOST_ADDRESSES", 2)
+    assert fail("10.0.0.3") is NotLoggedIn  # and the first is forgotten
+    assert fail("10.0.0.1") is NotLoggedIn
+
+
+def test_rubbish_is_not_written_to_the_store(site, monkeypatch):
+    taken = []
+    monkeypatch.setattr(Transaction, "take_login", lambda *given: taken.append(given))
+    assert site.stranger().post("/api/login", json={"token": "rubbish"}).status_code == 401
+    assert not taken
+
+
+@pytest.mark.parametrize(
+    ("host", "network"),
+    [
+        ("10.0.0.7", "10.0.0.7"),
+        ("::ffff:10.0.0.7", "::ffff:10.0.0.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("testclient", "testclient"),
+        (None, ""),
+    ],
+)
+def test_an_address_of_ipv6_stands_for_its_network(host, network):
+    from starlette.requests import Request
+
+    from likewise.studio.routes.login import _network_of
+
+    client = None if host is None else (host, 1)
+    assert _network_of(Request({"type": "http", "client": client, "headers": []})) == network
 
 
 def test_the_token_of_a_link_stands_after_the_hash_and_never_in_the_store(site):

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -181,6 +182,70 @@ def test_a_head_has_no_body_and_a_foreign_host_no_answer(running):
     assert client.head("/api/me").content == b""
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
     assert "server" not in client.get("/").headers
+
+
+def test_a_server_at_all_addresses_answers_to_those_of_the_machine_and_prints_them(tmp_path, request):
+    running = Running(make(tmp_path), host="0.0.0.0")
+    request.addfinalizer(running.close)
+    server = running.server
+    port = server._port
+    assert server.url == server.urls[0]
+    assert running.link.startswith(f"{server.url}/login#")
+    assert httpx.post(
+        f"{server.url}/api/login", json={"token": running.link.partition("#")[2]}, headers=HEADER
+    ).is_success
+    name = socket.gethostname().lower()
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"{name}:{port}", f"{name}.local:{port}"):
+        reply = httpx.get(f"http://127.0.0.1:{port}/health", headers={"Host": host})
+        assert reply.status_code == 200, host
+    # An address of this machine that was not known when it started: the one that the connection came to.
+    reply = httpx.get(f"http://127.0.0.9:{port}/health")
+    assert reply.status_code == 200
+    origin = {**HEADER, "Origin": f"http://127.0.0.9:{port}"}
+    assert (
+        httpx.post(f"http://127.0.0.9:{port}/api/login", json={"token": "no"}, headers=origin).status_code
+        == 401
+    )
+    for foreign in (f"evil.example:{port}", "evil.example", f"192.0.2.77:{port}", f"127.0.0.9:{port + 1}"):
+        reply = httpx.get(f"http://127.0.0.1:{port}/health", headers={"Host": foreign})
+        assert reply.status_code == 421, foreign
+        assert "--public-url" in reply.json()["error"]["message"]
+
+
+def test_links_name_an_address_that_others_can_reach(monkeypatch):
+    from likewise.studio import security
+
+    class Probe:
+        """A socket whose machine has an address towards other networks."""
+
+        def __init__(self, family, kind):
+            self.family = family
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def connect(self, place):
+            if self.family == socket.AF_INET6:
+                raise OSError("no route")
+
+        def getsockname(self):
+            return ("10.1.2.3", 5)
+
+    monkeypatch.setattr(security.socket, "socket", Probe)
+    monkeypatch.setattr(security.socket, "gethostname", lambda: "Owl")
+    monkeypatch.setattr(security.socket, "getfqdn", lambda: "owl.example.org")
+    entries = [
+        (0, 0, 0, "", (address, 0)) for address in ("127.0.1.1", "10.1.2.3", "fe80::1%eth0", "2001:db8::5")
+    ]
+    monkeypatch.setattr(security.socket, "getaddrinfo", lambda *_: entries)
+    found = security.find_own_hosts()
+    assert found == ["10.1.2.3", "[2001:db8::5]", "owl", "owl.example.org", "owl.local"]
+    hosts = security.hosts_for("0.0.0.0", 80, None)
+    assert {"10.1.2.3", "10.1.2.3:80", "[2001:db8::5]", "owl.example.org", "localhost"} <= hosts
+    assert "10.1.2.3:80" not in security.hosts_for("127.0.0.1", 80, None)
 
 
 def test_a_second_server_is_refused_and_says_where_the_first_one_is(running):

@@ -1,15 +1,22 @@
 """What can befall a server: it goes away, comes back, refuses, and has a password."""
 
+import dataclasses
 import logging
+import os
+import subprocess
+import sys
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import psycopg
 import pytest
 
 from likewise.studio.records import NewEvent
-from likewise.studio.store import BadValue, StoreError, Unreachable, open_store
+from likewise.studio.store import BadValue, InUse, StoreError, Unreachable, open_store
+from small_projects import make
+from studio.service.desk import Desk, wait_until
 
 
 @pytest.fixture
@@ -177,3 +184,98 @@ def test_a_closed_store_says_so(store):
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.read(lambda t: None)
+
+
+# ---------------------------------------------------------------------- one studio
+
+
+def test_a_second_studio_on_one_database_is_refused_and_told_who_has_it(store, postgres_url, postgres):
+    store.hold()
+    store.hold()  # which looks whether it still does
+    other = open_store(postgres_url)
+    with pytest.raises(
+        InUse, match=rf"by another studio \(likewise studio, process {os.getpid()} on .*, since 20"
+    ):
+        other.hold()
+    with pytest.raises(InUse):
+        other.write(lambda t: t.add_person("Bob", "annotator"))
+    elsewhere = open_store(postgres.empty())
+    elsewhere.hold()  # another schema is another studio's
+    elsewhere.close()
+    store.close()
+    other.hold()
+    other.write(lambda t: t.add_person("Bob", "annotator"))
+    other.close()
+
+
+def test_looking_at_a_database_that_a_studio_has_needs_no_hold(store, ann, postgres_url):
+    store.hold()
+    other = open_store(postgres_url)
+    other.write(lambda t: t.append(NewEvent("imported", "answer", ann, {})))
+    assert [event.key for event in other.read(lambda t: t.events())] == ["imported"]
+    other.close()
+
+
+def test_a_studio_that_was_killed_does_not_block_the_next(postgres_url):
+    code = (
+        "import sys\n"
+        "from likewise.studio.store import open_store\n"
+        "store = open_store(sys.argv[1])\n"
+        "store.hold()\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", code, postgres_url]
+    store = open_store(postgres_url)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline().strip() == b"held"
+            with pytest.raises(InUse, match=f"process {process.pid}"):
+                store.hold()
+        finally:
+            process.kill()
+
+    def is_held():
+        with suppress(InUse):
+            store.hold()
+            return True
+        return False
+
+    wait_until(is_held, "the end of the lock")
+    store.close()
+
+
+def test_a_hold_that_was_lost_is_taken_again_unless_another_studio_was_faster(
+    store, ann, postgres, postgres_url
+):
+    store.hold()
+    hang_up(postgres)
+    store.hold()
+    other = open_store(postgres_url)
+    with pytest.raises(InUse):
+        other.hold()
+    hang_up(postgres)
+    other.hold()
+    with pytest.raises(InUse):
+        store.hold()
+    with pytest.raises(InUse, match="Use that one, or stop it first"):
+        store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
+    assert store.read(lambda t: t.last_seq()) == 0
+    other.close()
+    store.hold()
+    store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
+
+
+def test_a_second_studio_of_another_project_folder_is_refused(postgres_url, tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    projects = []
+    for folder in folders:
+        folder.mkdir()
+        projects.append(dataclasses.replace(make(folder), database=postgres_url))
+    desk = Desk(projects[0])
+    try:
+        with pytest.raises(InUse, match="in use by another studio"):
+            Desk(projects[1])
+    finally:
+        desk.close()
+    Desk(projects[1]).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated
 
 from fastapi import APIRouter, Request
@@ -24,7 +25,7 @@ class LoginBody(Body):
 @router.post("/api/login", responses=documented(WhoView, 429), response_model=None)
 def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse:
     """Trade the token of a login link, which works once, for a session."""
-    person, session = studio.people.log_in(body.token)
+    person, session = studio.people.log_in(body.token, _network_of(request))
     response = shown({"id": person.id, "name": person.name, "role": person.role})
     response.set_cookie(
         cookie_of(request),
@@ -36,6 +37,18 @@ def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse
         secure=bool(request.app.state.https),
     )
     return response
+
+
+def _network_of(request: Request) -> str:
+    """Return the address that a request comes from; of IPv6 the network, since a person has all of it."""
+    host = "" if request.client is None else request.client.host.partition("%")[0]
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return host
 
 
 @router.post("/api/logout", responses=documented(DoneView), response_model=None)

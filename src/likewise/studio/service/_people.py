@@ -17,7 +17,8 @@ from likewise.studio.store import Store, Transaction
 
 SESSION_SECONDS = 30 * 24 * 3600.0
 LINK_SECONDS = 7 * 24 * 3600.0
-_TRIES = 30  # failed logins a minute, of all people together; a token has 256 bits
+_TRIES, _TRIES_SECONDS = 30, 60.0  # failed logins of one address; a token has 256 bits
+_MOST_ADDRESSES = 10_000
 _REMEMBERED = 10.0  # seconds that a session is believed without a look at the store
 _MOST_REMEMBERED = 10_000
 LONGEST_NAME = 100
@@ -66,7 +67,7 @@ class People:
         self._store: Store = hub.store
         self._clock = clock
         self._lock = threading.Lock()
-        self._failed: list[float] = []
+        self._failed: dict[str, list[float]] = {}  # by address, the one that failed last at the end
         self._seen: dict[str, tuple[Person, float]] = {}  # sessions looked up a moment ago
 
     # ------------------------------------------------------------------ logging in
@@ -79,13 +80,13 @@ class People:
         """Make a token that logs a person in, once, within a week."""
         return link_token(self._store, person, self._clock())
 
-    def log_in(self, token: str) -> tuple[Person, str]:
-        """Trade the token of a link for that of a session."""
+    def log_in(self, token: str, address: str = "") -> tuple[Person, str]:
+        """Trade the token of a link for that of a session.
+
+        A link that works always does. Only links that do not work count as failures, for the address that
+        they come from.
+        """
         now = self._clock()
-        with self._lock:
-            self._failed = [at for at in self._failed if at > now - 60]
-            if len(self._failed) >= _TRIES:
-                raise TooMany("There were too many failed logins.", "Wait a minute and try again.")
         session = secrets.token_urlsafe(32)
 
         def work(tx: Transaction) -> Person | None:
@@ -95,16 +96,31 @@ class People:
                 return person
             return None
 
-        person = self._store.write(work)
+        # A read is cheap, so that rubbish does not keep others from writing.
+        is_known = self._store.read(lambda tx: tx.has_login(digest_of(token)))
+        person = self._store.write(work) if is_known else None
         if person is None:
-            with self._lock:
-                self._failed.append(now)
+            self._count_failure(address, now)
             raise NotLoggedIn(
                 "This login link was used before, or has run out.",
                 "Ask the owner for a new one. The owner gets one by running the same likewise studio command "
                 "again, which leaves the running studio as it is.",
             )
         return person, session
+
+    def _count_failure(self, address: str, now: float) -> None:
+        """Note a failed login; raise `TooMany` if the address has had too many of them."""
+        with self._lock:
+            times = [at for at in self._failed.pop(address, []) if at > now - _TRIES_SECONDS]
+            is_over = len(times) >= _TRIES
+            self._failed[address] = times if is_over else [*times, now]
+            if len(self._failed) > _MOST_ADDRESSES:
+                del self._failed[next(iter(self._failed))]
+        if is_over:
+            raise TooMany(
+                "There were too many failed logins from your address.",
+                "Wait a minute and try again. A link that was not used yet works at any time.",
+            )
 
     def of_session(self, token: str | None) -> Person:
         """Return who a session belongs to."""

@@ -125,8 +125,9 @@ class Studio:
         self.stop()
 
     def start(self) -> None:
-        """Make the owner, if there is none, and start the worker."""
+        """Make the owner, if there is none, and start the worker. One studio at a time has a database."""
         try:
+            self.store.hold()
             self._check_data()
             self.people.owner()
         except BaseException:
@@ -157,6 +158,7 @@ class Studio:
         said, due = None, 0.0
         while not self._closing.wait(_LOOK_EVERY):
             try:
+                self.store.hold()
                 self.hub.refresh()
                 start = time.monotonic()
                 if start < due:

@@ -45,6 +45,10 @@ class Unreachable(StoreError):
     """The database cannot be reached, or the connection to it was lost."""
 
 
+class InUse(StoreError):
+    """Another studio uses the database."""
+
+
 class DiskFull(StoreError):
     """There is no room left for what was to be kept."""
 

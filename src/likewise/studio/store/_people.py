@@ -14,6 +14,12 @@ from likewise.studio.store._schema import about, logins, people, sessions
 
 _COLUMNS: Any = (people.c.id, people.c.name, people.c.role, people.c.active, people.c.created)
 _NOTE = Both.of(lambda insert: insert.on_conflict_do_nothing(), about)
+_SET = Both.of(
+    lambda insert: insert.on_conflict_do_update(
+        index_elements=[about.c.name], set_={"value": insert.excluded.value}
+    ),
+    about,
+)
 _ADD = Both.of(lambda insert: insert.on_conflict_do_nothing().returning(*_COLUMNS), people)
 _DIGEST = frozenset("0123456789abcdef")
 
@@ -27,6 +33,12 @@ class People(Base):
         self._change(_NOTE, given)
         kept: str = self._run(sa.select(about.c.value).where(about.c.name == given["name"])).scalar_one()
         return kept
+
+    def note(self, name: str, value: str) -> None:
+        """Keep a value under a name, whatever was kept before."""
+        self._change(
+            _SET, {"name": _values.text(name, "the name"), "value": _values.text(value, "the value")}
+        )
 
     def add_person(self, name: str, role: Role) -> Person:
         """Add somebody; a name is had by one person only (:class:`NameTaken`)."""
@@ -63,6 +75,11 @@ class People(Base):
     def add_login(self, person: int, digest: str, expires: float) -> None:
         """Keep the digest of a secret that lets this person in once, before `expires`."""
         self._keep(logins, person, digest, expires)
+
+    def has_login(self, digest: str) -> bool:
+        """Tell whether a login is there, in time or not; only :meth:`take_login` lets anybody in."""
+        found = self._run(sa.select(logins.c.person).where(logins.c.digest == _digest(digest)))
+        return found.one_or_none() is not None
 
     def take_login(self, digest: str, now: float) -> Person | None:
         """Use up a login; None if it is unknown, used, too old, or of somebody who may not come in."""

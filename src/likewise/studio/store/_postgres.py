@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +15,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from likewise._optional import require
-from likewise.studio.store._errors import Collision, StoreError, Unreachable, of_postgres
+from likewise.studio.store._errors import Collision, InUse, StoreError, Unreachable, of_postgres
 from likewise.studio.store._migrate import migrate
 from likewise.studio.store._store import Store
 from likewise.studio.store._transaction import Transaction
@@ -20,6 +23,16 @@ from likewise.studio.store._transaction import Transaction
 T = TypeVar("T")
 TRIES = 5
 CONNECT_SECONDS = 5
+_STUDIO = 0x73747564  # with the schema, the number of the lock that one studio holds
+_TRY_HOLD = sa.text("SELECT pg_try_advisory_lock(:studio, hashtext(current_schema()))")
+_SET_NAME = sa.text("SELECT set_config('application_name', :name, false)")
+_HOLDER = sa.text(
+    "SELECT application_name, to_char(backend_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS since "
+    "FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND classid = CAST(:studio AS oid) AND CAST(CAST(objid AS bigint) AS bit(32)) = "
+    "CAST(hashtext(current_schema()) AS bit(32))"
+)
 
 
 class PostgresStore(Store):
@@ -38,6 +51,9 @@ class PostgresStore(Store):
         )
         self._secrets = [str(word) for word in (url.password, url.query.get("password")) if word]
         self._closed = False
+        self._holding: sa.Connection | None = None
+        self._held_by_another: InUse | None = None
+        self._hold_lock = threading.Lock()
         self._engine = sa.create_engine(
             url,
             pool_size=10,
@@ -75,14 +91,62 @@ class PostgresStore(Store):
         """Do `work`, which changes nothing, and return its result."""
         return self._run(work, writing=False)
 
+    def hold(self) -> None:
+        """Keep other studios from this schema until the store is closed; :class:`InUse` if another has it.
+
+        The server releases the lock when the connection that took it ends, so that a studio that was killed
+        blocks nobody. After a lost connection it is taken anew; if another studio was faster, nothing can be
+        written here any more.
+        """
+        with self._hold_lock, self._plain_errors():
+            if self._closed or self._still_holds():
+                return
+            connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            connection.detach()  # it is nobody else's, and is closed at the end
+            try:
+                name = f"likewise studio, process {os.getpid()} on {socket.gethostname()}"[:63]
+                connection.execute(_SET_NAME, {"name": name})
+                if connection.execute(_TRY_HOLD, {"studio": _STUDIO}).scalar():
+                    self._holding, self._held_by_another = connection, None
+                    return
+                found = connection.execute(_HOLDER, {"studio": _STUDIO}).first()
+                who = "" if found is None else f" ({found.application_name}, since {found.since} UTC)"
+                self._held_by_another = InUse(
+                    f"The database {self._where} is in use by another studio{who}.",
+                    "Use that one, or stop it first: two on one database would ask the same questions twice. "
+                    "For another project give an empty schema, with ?options=-csearch_path%3DNAME.",
+                )
+                raise self._held_by_another
+            finally:
+                if self._holding is not connection:
+                    connection.close()
+
+    def _still_holds(self) -> bool:
+        """Tell whether the connection of the lock is alive; let go of one that is not."""
+        if self._holding is None:
+            return False
+        try:
+            self._holding.execute(sa.text("SELECT 1"))
+            return True
+        except DBAPIError:
+            self._holding.close()
+            self._holding = None
+            return False
+
     def close(self) -> None:
         """Let go of the connections."""
         self._closed = True
+        with self._hold_lock:
+            if self._holding is not None:
+                self._holding.close()
+                self._holding = None
         self._engine.dispose()
 
     def _run(self, work: Callable[[Transaction], T], *, writing: bool) -> T:
         if self._closed:
             raise StoreError("The store is closed.")
+        if writing and self._held_by_another is not None:
+            raise self._held_by_another
         with self._plain_errors(), self._engine.begin() as connection:
             transaction = Transaction(connection, writing=writing, explain=self._explain)
             result = work(transaction)

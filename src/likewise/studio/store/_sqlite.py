@@ -89,6 +89,9 @@ class SQLiteStore(Store):
             transaction.check()
         return result
 
+    def hold(self) -> None:
+        """Do nothing: the file is in the folder of a project, whose lock keeps other studios away."""
+
     def close(self) -> None:
         """Finish what is being written and close the file."""
         with self._door:

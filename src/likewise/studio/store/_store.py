@@ -10,6 +10,7 @@ from typing import TypeVar
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from likewise.studio.store._base import iso_now
 from likewise.studio.store._errors import BadValue
 from likewise.studio.store._transaction import Transaction
 
@@ -33,9 +34,16 @@ class Store(ABC):
         """Do `work`, which changes nothing, and return its result."""
 
     def healthy(self) -> None:
-        """Raise :class:`StoreError` unless the store can be read and written."""
+        """Raise :class:`StoreError` unless the store can be read and something was just saved in it."""
         self.read(lambda transaction: transaction.last_seq())
-        self.write(touch)
+        self.write(lambda transaction: transaction.note("health", iso_now()))
+
+    @abstractmethod
+    def hold(self) -> None:
+        """Keep other studios from this store until it is closed; :class:`InUse` if another has it.
+
+        Called again, it makes sure that the store is still held.
+        """
 
     @abstractmethod
     def close(self) -> None:
