@@ -145,10 +145,10 @@ def test_by_pipes_from_the_first_question_to_the_command_that_goes_on(ask, run, 
     assert hints == Interview.load(files / "data.ask.json", X, ids=NAMES).supervision
     assert len((files / "l.csv").read_text().splitlines()) == 7
     todo = next(line for line in shown.splitlines() if line.startswith("next "))
-    words = shlex.split(todo.removeprefix("next"))
-    (files / "l.csv").unlink()
-    run(*words[1:])
-    assert (files / "l.csv").exists()
+    written = (files / "l.csv").read_text()
+    run(*shlex.split(todo.removeprefix("next"))[1:])
+    assert (files / "l.csv").read_text() == written
+    assert (files / "l-2.csv").exists()
 
 
 def test_at_a_terminal_by_single_keys(ask, files):
@@ -178,7 +178,7 @@ def test_a_kill_loses_nothing_and_the_same_question_comes_again(ask, files):
     asked.kill()
     assert answers(files) == ["SAME", "DIFFERENT"]
     again = ask(*ASK)
-    again.wait_for("Going on with data.ask.json: 2 answers so far.")
+    again.wait_for("Resuming: read 2 answers from data.ask.json.")
     again.wait_for("Question 3")
     again.wait_for("  1  ")
     assert again.shown[:2] == next_row
@@ -282,13 +282,29 @@ def test_ids_that_are_shown_are_not_shown_twice(run, files):
     assert ":" not in shown.partition("Question 1")[2].partition("Do they")[0]
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_numbers_are_shown_with_sensible_digits(run, tmp_path, ending):
+    from likewise.cli._write import write_table
+
+    columns = {
+        "id": ["0012", "0013", "0014", "0015"],
+        "small": [0.12345678901234567, 1.9876543210987654, 2.0, 3.141592653589793],
+        "large": [1_000_001.2345678, 1_000_002.8765432, 1_000_003.0, 1_000_004.0],
+    }
+    write_table(tmp_path / f"rows{ending}", columns)
+    shown = run("ask", f"rows{ending}", "-k", "2", "--id", "id", input="q\n").stderr
+    rows = ["0012: small 0.1235, large 1000001.23", "0015: small 3.142, large 1000004"]
+    assert any(row in shown for row in rows)
+    assert not re.search(r"\d\.\d{5}", shown)
+
+
 # ---------------------------------------------------------------------- going on
 
 
 def test_a_saved_interview_is_gone_on_with(run, files):
     run(*ASK, "--annotator", "Ann", input="y\n")
     result = run("ask", "data.csv", "--id", "name", "--annotator", "Bob", "--budget", "2", input="n\ny\n")
-    assert "Going on with data.ask.json: 1 answer by Ann so far." in result.stderr
+    assert "Resuming: read 1 answer by Ann from data.ask.json." in result.stderr
     assert "the budget is spent; go on with --budget 22" in result.stderr
     assert [event["annotator"] for event in saved(files)["history"]] == ["Ann", "Bob"]
     assert saved(files)["budget"] == 2
@@ -390,7 +406,7 @@ def test_a_file_from_before_errors_were_weighed_is_continued(run, files):
     del content["errors"]
     (files / "data.ask.json").write_text(json.dumps(content))
     result = run(*ASK, input="n\n")
-    assert "Going on with data.ask.json: 1 answer so far." in result.stderr
+    assert "Resuming: read 1 answer from data.ask.json." in result.stderr
     assert saved(files)["errors"] == "learn"
     assert answers(files) == ["SAME", "DIFFERENT"]
 
@@ -566,8 +582,20 @@ def test_one_document_for_scripts(run, files):
     assert [row["id"] for row in document["labels"]] == NAMES
     assert document["wrote"] == ["data.ask.json", "h.csv"]
     assert " cluster data.csv -k 2 --hints h.csv --method propagation --id name" in document["next"]
+    assert document["answers_read"] == 0
     document = json.loads(run(*ASK, "--json", "--labels", "l.csv", input="").stdout)
     assert document["labels"] is None
+    assert document["answers_read"] == 2
+
+
+def test_the_next_command_replaces_no_file(run, files):
+    (files / "labels.csv").write_text("mine")
+    (files / "labels-2.csv").write_text("mine too")
+    shown = run(*ASK, "--hints", "h.csv", input="y\n").stderr
+    assert "--out labels-3.csv" in shown
+    assert "it fits anew" not in shown
+    shown = run(*ASK, "--hints", "h.csv", "--labels", "l.csv", input="").stderr
+    assert "--out l-2.csv\n            it fits anew, so that a few rows may differ from l.csv" in shown
 
 
 def test_the_number_of_clusters_is_found(run, files):

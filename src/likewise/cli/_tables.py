@@ -242,13 +242,14 @@ def _first_bad(column: Column) -> _Bad:
     for row, cell in enumerate(column):
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             gap = gap or _Bad(row, "empty")
-        elif not _is_plain_number(cell):
+        elif not is_plain_number(cell):
             return _Bad(row, repr(cell), str(cell))
     assert gap is not None
     return gap
 
 
-def _is_plain_number(cell: Any) -> bool:
+def is_plain_number(cell: Any) -> bool:
+    """Tell whether a cell holds a number; 1_000, which Python reads as one, is a word in a table."""
     if isinstance(cell, str) and "_" in cell:
         return False
     try:
