@@ -66,6 +66,9 @@ def test_the_table(run, birds):
     heads = "strategy start final ± area ± behind the best, 95 % answers to .5 seconds"
     assert lines[2].split() == heads.split()
     assert {line.split()[0] for line in lines[3:5]} == {"random", "min-max"}
+    assert lines[-2] == "sorted by area, the largest first"
+    areas = [float(line.split()[4]) for line in lines[3:5]]
+    assert areas == sorted(areas, reverse=True)
     assert "adjusted Rand index" in lines[-1]
     assert result.stderr == ""
 

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -145,6 +146,7 @@ def command(
     with gathered_warnings() as notes:
         interview = asked.interview(X, table, given if known else None, files)
         files.save_interview(interview)
+        n_read = interview.n_asked
         _greet(person, interview, files)
         progress = Progress(interview.n_samples)
         interrupted = False
@@ -163,7 +165,9 @@ def command(
     ctx.params["drop"] = columns.drop or None
     end = End(interview, found, finished, files, advice, _next_command(interview, ctx.params, found))
     if as_json:
-        print_json({**end.as_dict(), "labels": _listed(table, found, labels), "notes": notes})
+        print_json(
+            {**end.as_dict(), "answers_read": n_read, "labels": _listed(table, found, labels), "notes": notes}
+        )
     stderr = console()
     for line in end.lines():
         stderr.print(line)
@@ -185,7 +189,7 @@ def _greet(person: Any, interview: Interview, files: Files) -> None:
     if files.resumed:
         names = dict.fromkeys(reply.annotator for reply in interview.replies if reply.annotator)
         by = f" by {', '.join(names)}" if names else ""
-        person.say(f"Going on with {files.save}: {counted(interview.n_asked, 'answer')}{by} so far.")
+        person.say(f"Resuming: read {counted(interview.n_asked, 'answer')}{by} from {files.save}.")
     else:
         person.say(f"{interview.n_samples:,} rows. Every answer is saved at once, in {files.save}.")
 
@@ -319,14 +323,23 @@ class End:
         kept = "" if self.finished else "; the same command goes on from there"
         lines.append(f"saved       {self.files.save}{kept}")
         lines += [f"wrote       {path}" for path in self.files.wrote[1:]]
-        lines += [f"next        {self.todo}"] if self.todo is not None else []
+        if self.todo is not None:
+            lines.append(f"next        {self.todo}")
+            if self.files.labels is not None and self.labels is not None:
+                lines.append(
+                    f"            it fits anew, so that a few rows may differ from {self.files.labels}"
+                )
         if self.files.hints is None and self.interview.n_asked:
             lines.append("            with --hints FILE the answers are written as hints for other commands")
         return lines
 
 
 def _next_command(interview: Interview, asked: dict[str, Any], labels: Any) -> str | None:
-    """Return the command that clusters by the answers, if they were written as hints."""
+    """Return the command that clusters by the answers, if they were written as hints.
+
+    Its labels can differ in a few rows from those of the interview, which learns its metric from fewer
+    answers and weighs repeated ones and annotators. It therefore writes to a file that is not there yet.
+    """
     if asked["hints"] is None or not interview.supervision:
         return None
     k = interview.n_clusters if labels is None or not interview.discover else int(labels.max()) + 1
@@ -335,7 +348,15 @@ def _next_command(interview: Interview, asked: dict[str, Any], labels: Any) -> s
     words += ["--as-links"] if "triplets" in interview.supervision.kinds else []
     words += same_table(asked)
     words += ["--seed", str(asked["seed"])] if asked["seed"] else []
-    return shlex.join([*words, "--out", asked["labels"] or "labels.csv"])
+    return shlex.join([*words, "--out", _find_free_name(asked["labels"] or "labels.csv")])
+
+
+def _find_free_name(path: str) -> str:
+    """Return the path, or one with the next number after its name if there is such a file."""
+    free, number = Path(path), 2
+    while free.exists():
+        free, number = Path(path).with_stem(f"{Path(path).stem}-{number}"), number + 1
+    return str(free)
 
 
 def _listed(table: Table, labels: Any, written: str | None) -> list[dict[str, Any]] | None:

@@ -211,7 +211,8 @@ def command(
     wrong = f", {kind} errors at a rate of {errors:g}" if errors else ""
     stdout.print(f"{len(classes)} rows, {k} clusters, {_runs(repeats)} of up to {budget} answers{wrong}\n")
     stdout.print(found.table(reach))
-    stdout.print(f"\nscore: {found.score_name}; area: its mean over the answers; ±: one standard error")
+    stdout.print("\nsorted by area, the largest first")
+    stdout.print(f"score: {found.score_name}; area: its mean over the answers; ±: one standard error")
     if not quiet:
         for note in notes:
             console().print(f"note: {note}", style="yellow")
