@@ -1,7 +1,9 @@
 """Near rows: by hand, by the package for it, and cell by cell against all distances."""
 
+import tempfile
 import warnings
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -39,6 +41,36 @@ def test_without_the_package_many_rows_are_searched_exactly(monkeypatch):
     assert_array_equal(near_rows(X, 3, "auto", 0)[1], near_rows(X, 3, "exact", 0)[1])
     with pytest.raises(MissingDependencyError):
         near_rows(X, 3, "approximate", 0)
+
+
+def require_cached(monkeypatch, folder):
+    """Let the package be importable only while numba has a folder for its cache, as in a read-only system."""
+    tried = []
+
+    def importing(name, extra):
+        tried.append(numba.config.CACHE_DIR)
+        if not tried[-1]:
+            raise RuntimeError("cannot cache function 'f': no locator available")
+        return name
+
+    monkeypatch.setattr(_neighbors, "require", importing)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    return tried
+
+
+def test_the_package_is_cached_in_a_temporary_folder_where_no_other_is_writable(monkeypatch, tmp_path):
+    tried = require_cached(monkeypatch, tmp_path)
+    assert _neighbors._import_pynndescent() == "pynndescent"
+    assert len(tried) == 2
+    assert tried[1].startswith(str(tmp_path))
+    assert numba.config.CACHE_DIR == ""
+
+
+def test_without_any_folder_for_its_cache_the_package_counts_as_missing(monkeypatch, tmp_path):
+    require_cached(monkeypatch, tmp_path / "absent")
+    with pytest.raises(MissingDependencyError, match=r"no locator available.*NUMBA_CACHE_DIR"):
+        _neighbors._import_pynndescent()
 
 
 class Sloppy:

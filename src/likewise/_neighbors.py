@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import ModuleType
 from typing import Literal
 
 import numpy as np
@@ -41,7 +42,7 @@ def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple
             distances[lo : lo + _BLOCK] = np.sqrt(np.einsum("nkd,nkd->nk", away, away))
         return distances, neighbors
     try:
-        package = require("pynndescent", extra="scale")
+        package = _import_pynndescent()
     except MissingDependencyError:
         if search == "approximate":
             raise
@@ -64,6 +65,22 @@ def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple
             UserWarning,
         )
     return distances, neighbors
+
+
+def _import_pynndescent() -> ModuleType:
+    try:
+        return require("pynndescent", extra="scale")
+    except RuntimeError:  # numba finds no writable folder for the package's compiled functions
+        from likewise.kernels._njit import cache_in_temporary_folder
+
+    try:
+        with cache_in_temporary_folder():
+            return require("pynndescent", extra="scale")
+    except RuntimeError as error:
+        raise MissingDependencyError(
+            f"pynndescent cannot be imported: {error}. Set NUMBA_CACHE_DIR to a writable folder, or use "
+            "neighbor_search='exact'."
+        ) from error
 
 
 def _exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

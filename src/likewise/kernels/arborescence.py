@@ -9,7 +9,8 @@ over all sources, and a cycle reuses the row of one of its nodes: m^2 time and m
 """
 
 import numpy as np
-from numba import njit
+
+from likewise.kernels._njit import njit
 
 
 @njit(nogil=True, cache=True)

@@ -7,7 +7,8 @@ Rows are taken four at a time and clusters two at a time, which keeps the produc
 """
 
 import numpy as np
-from numba import njit
+
+from likewise.kernels._njit import njit
 
 # Sums may be reordered and fused; infinities must stay what they are (a padded cluster costs inf).
 _FAST = {"reassoc", "contract", "nsz", "arcp"}

@@ -20,7 +20,8 @@ A row with the label -1 is absent. Every accepted step lowers E.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from likewise.kernels._njit import njit
 
 
 class Problem(NamedTuple):

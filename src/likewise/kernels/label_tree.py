@@ -18,7 +18,8 @@ given y_p is what goes down the tree, not the ratio of Q(y_p, y_c) to Q(y_p).
 from math import exp, log, log1p
 
 import numpy as np
-from numba import njit
+
+from likewise.kernels._njit import njit
 
 _LARGEST = 300.0
 _BLOCK = 8  # rows whose pairs are worked out side by side: one or two vector registers

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from likewise.kernels._njit import njit
 
 
 @njit(nogil=True, cache=True)

@@ -14,7 +14,8 @@ A group's pairs are never built; `sums` holds the sum of its members' q, so a gr
 """
 
 import numpy as np
-from numba import njit
+
+from likewise.kernels._njit import njit
 
 
 @njit(nogil=True, cache=True)

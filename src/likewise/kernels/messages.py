@@ -13,7 +13,7 @@ Sums over k x k or k x k x k ways are sums of k products, since only equality ma
 
 from math import log
 
-from numba import njit
+from likewise.kernels._njit import njit
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -1,6 +1,6 @@
 """Bregman projections onto single pairs: a rank-one update of the metric for each pair in turn."""
 
-from numba import njit
+from likewise.kernels._njit import njit
 
 # Sums may be reordered and fused, which is what lets them use the vector registers.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}

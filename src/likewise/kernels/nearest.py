@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from likewise.kernels._njit import njit
 
 
 @njit(nogil=True, cache=True)

@@ -7,7 +7,8 @@ what makes the odds add up to 0 has a closed form.
 """
 
 import numpy as np
-from numba import njit
+
+from likewise.kernels._njit import njit
 
 
 @njit(nogil=True, cache=True)
