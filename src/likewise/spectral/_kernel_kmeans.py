@@ -15,7 +15,13 @@ from likewise.seeding import extend_seeds, fewest_broken, seeds_from_closure
 from likewise.spectral._affinity import Graph
 from likewise.spectral._association import Association, Sums
 from likewise.spectral._base import Partition, SpectralFamily
-from likewise.spectral._link_terms import count_implied, implied_links, with_mean_weight
+from likewise.spectral._link_terms import (
+    count_implied,
+    count_stated,
+    implied_links,
+    stated_links,
+    with_mean_weight,
+)
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.supervision import Closure, Supervision
 
@@ -59,9 +65,8 @@ class ConstrainedKernelKMeans(SpectralFamily):
     (with W - D in place of W for the ratio cut). The shift :math:`\sigma` makes it positive definite, so that
     steps that move all rows at once never raise the objective, yet a large one keeps rows where they are.
     So these steps, with the least shift, are followed by moves of single rows, for which no shift is wanted:
-    first of must-link components as units, then of rows. Links count with all that follows from them: rows
-    of one must-link component are together, with the mean weight of its links, and components with a
-    cannot-link between them are apart. Contradictions are weighed against one another, with a warning.
+    first of must-link components as units, then of rows. Contradictions are weighed against one another, with
+    a warning.
 
     Parameters
     ----------
@@ -69,12 +74,18 @@ class ConstrainedKernelKMeans(SpectralFamily):
         The number of clusters K.
     objective : {"normalized_cut", "ratio_association", "ratio_cut"}, default="normalized_cut"
         What is minimised.
-    link_weight : float, default=0.3
-        What a link counts, in mean degrees; multiplied by the weight of each link in the hints.
-    max_links : float, default=2.0
+    link_weight : float or "auto", default="auto"
+        What a link of weight 1 adds to the similarity of its two rows. "auto" is the paper's n / (K C) with C
+        links, times the largest similarity, so that all links together weigh n / K whatever their number. A
+        number is in mean degrees.
+    implied : bool, default=False
+        Whether links that follow from the stated ones count as well, as C does: rows of one must-link
+        component are together, with the mean weight of its links, and the rows of two components with a
+        cannot-link between them are apart.
+    max_links : float or None, default=None
         How many links of a row count in full: where two rows have n and m of them, the link between counts
-        ``min(1, sqrt(max_links / n)) * min(1, sqrt(max_links / m))`` times as much. Without such a bound (a
-        large number, as in the paper) a small cluster of the linked rows alone would be the best of all.
+        ``min(1, sqrt(max_links / n)) * min(1, sqrt(max_links / m))`` times as much. None is no limit, as in
+        the paper.
     shift : float or "auto", default="auto"
         The shift of the kernel. "auto" is the least that makes it positive definite, from the smallest
         eigenvalue by Lanczos' method. With less, a step that would raise the objective is not made.
@@ -99,6 +110,19 @@ class ConstrainedKernelKMeans(SpectralFamily):
     their neighbours would put them; of these the lowest objective wins. ``n_iter_`` counts its rounds. A
     round costs one product of graph and links with K columns. Groups cost their size, not its square.
 
+    With the default weight links never dominate the graph. A heavier setting makes more of them where
+    similarities are local (the default affinity) and does harm where all rows are much alike. Mean ARI of
+    the rows in no link (four draws of 100 links) on standardised data, and purity with 250 links on COIL-20
+    with one Gaussian kernel for all pairs (two draws):
+
+    ====================================================  ====  =====  ==========  =======
+    setting                                               iris  ecoli  ionosphere  COIL-20
+    ====================================================  ====  =====  ==========  =======
+    no links                                              0.43  0.38   0.16        0.75
+    default                                               0.43  0.38   0.16        0.75
+    ``link_weight=0.3, implied=True, max_links=2.0``      0.74  0.54   0.30        0.39
+    ====================================================  ====  =====  ==========  =======
+
     `predict` places a new row at the nearest cluster mean in the space of the kernel without shift, by its
     similarities to the rows of the fit.
 
@@ -117,15 +141,16 @@ class ConstrainedKernelKMeans(SpectralFamily):
     >>> labels = ConstrainedKernelKMeans(2, random_state=0).fit_predict(X)
     >>> labels.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
     True
-    >>> hints = Supervision.from_links(6, must=[(2, 3)], cannot=[(1, 2)], must_weights=2, cannot_weights=2)
+    >>> hints = Supervision.from_links(6, must=[(2, 3)], cannot=[(1, 2)])
     >>> model = ConstrainedKernelKMeans(2, random_state=0).fit(X, supervision=hints)
     >>> model.violations_.share
     1.0
     """
 
     objective: Objective
-    link_weight: float
-    max_links: float
+    link_weight: float | Literal["auto"]
+    implied: bool
+    max_links: float | None
     shift: float | Literal["auto"]
     max_iter: int
 
@@ -133,8 +158,9 @@ class ConstrainedKernelKMeans(SpectralFamily):
     _rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily._rules,
         "objective": choice("normalized_cut", "ratio_association", "ratio_cut"),
-        "link_weight": real(0, strict=True),
-        "max_links": real(0, strict=True),
+        "link_weight": either(real(0, strict=True), choice("auto")),
+        "implied": choice(True, False),
+        "max_links": either(real(0, strict=True), choice(None)),
         "shift": either(real(0), choice("auto")),
         "max_iter": integer(1),
     }
@@ -144,8 +170,9 @@ class ConstrainedKernelKMeans(SpectralFamily):
         n_clusters: int = 8,
         *,
         objective: Objective = "normalized_cut",
-        link_weight: float = 0.3,
-        max_links: float = 2.0,
+        link_weight: float | Literal["auto"] = "auto",
+        implied: bool = False,
+        max_links: float | None = None,
         shift: float | Literal["auto"] = "auto",
         max_iter: int = 300,
         affinity: str = "local",
@@ -171,11 +198,18 @@ class ConstrainedKernelKMeans(SpectralFamily):
             added -= np.asarray(graph.weights.sum(axis=1)).ravel()
         if "links" not in hints.kinds:
             return Association(graph.weights, csc_array((graph.n_samples, 0)), np.empty(0), added, mass)
-        links = implied_links(hints, closure)
-        strengths = self.link_weight * float(graph.degrees.mean()) * links.weights
-        count = count_implied(hints, closure)
-        share = np.minimum(np.sqrt(self.max_links / np.maximum(count, 1.0)), 1.0)
-        columns = csc_array(links.columns.multiply(share[:, None]))
+        links = implied_links(hints, closure) if self.implied else stated_links(hints)
+        count = count_implied(hints, closure) if self.implied else count_stated(hints)
+        if self.link_weight == "auto":
+            n_links = float(count.sum()) / 2
+            unit = float(graph.weights.max()) * graph.n_samples / (self.n_clusters * n_links)
+        else:
+            unit = self.link_weight * float(graph.degrees.mean())
+        strengths = unit * links.weights
+        columns = csc_array(links.columns)
+        if self.max_links is not None:
+            share = np.minimum(np.sqrt(self.max_links / np.maximum(count, 1.0)), 1.0)
+            columns = csc_array(columns.multiply(share[:, None]))
         added -= columns.power(2) @ strengths
         return Association(graph.weights, columns, strengths, added, mass)
 

@@ -54,6 +54,26 @@ class LinkTerms:
         return whole
 
 
+def stated_links(hints: Supervision) -> LinkTerms:
+    """Return the links as they were stated, and nothing that follows from them."""
+    n, links = hints.n_samples, hints.links
+    return _joined(
+        [
+            (_pairs(links.must, n), links.must_weights),
+            (_pairs(links.cannot, n), -links.cannot_weights),
+            (_members(links.must_groups, n), links.must_groups.weights),
+            (_members(links.cannot_groups, n), -links.cannot_groups.weights),
+        ]
+    )
+
+
+def count_stated(hints: Supervision) -> np.ndarray:
+    """Return how many stated links each row is in; a group is a link for each of its pairs."""
+    columns = stated_links(hints).columns
+    counts: np.ndarray = columns @ (columns.sum(axis=0) - 1.0)
+    return counts
+
+
 def implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
     """Return the links and all that follows from them.
 
