@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from likewise import Supervision
 from likewise.active.strategies import ActiveSpectral
 from likewise.active.strategies import _spectral as asc
 from likewise.spectral import FlexibleSpectralClustering, SpectralLearning
@@ -31,20 +32,131 @@ def blobs(n_clusters, n=60, seed=0, apart=6.0):
 # ---------------------------------------------------------------------- by hand
 
 
-def test_the_expected_error_by_hand():
-    # One column of mean square 1: P is the product, cut off at -1 and 1.
+def test_without_answers_the_surest_pair_is_asked_first():
+    # One column of mean square 1: the relaxed relation is the product, clipped to -1 and 1.
     u = [-1.2, -0.5, 0.1, 1.0, np.sqrt(5 - 1.44 - 0.25 - 0.01 - 1)]
     assert np.mean(np.square(u)) == pytest.approx(1)
     state = told(np.zeros((5, 1)), n_clusters=2, model=Embedded(np.array(u)[:, None]))
     questions = ActiveSpectral().choose(state, 10)
-    assert questions[0].rows == (1, 2)
-    assert questions[0].score == pytest.approx(1 - 0.05**2)
-    assert questions[0].why == "The eigenvectors put them together with chance 0.47."
     found = {question.rows: question.score for question in questions}
     for i, j in itertools.combinations(range(5), 2):
-        assert found[i, j] == pytest.approx(twin.expected_error(u[i] * u[j]), abs=1e-12)
+        assert found[i, j] == pytest.approx(1 + min(1, abs(u[i] * u[j])) ** 2, abs=1e-8)
     scores = [question.score for question in questions]
     assert scores == sorted(scores, reverse=True)
+    assert questions[0].score == 2
+    assert questions[-1].rows == (1, 2)  # a product of -0.05
+    assert questions[-1].why == (
+        "The eigenvectors put them apart; by the answers so far they are together with chance 0.50."
+    )
+
+
+def test_the_chance_of_an_answer_comes_from_the_answers_by_hand():
+    # Rows 0 and 1 apart, and 1 and 2 apart: Q has the leading eigenvalue 1 + sqrt(2) with the vector
+    # (1, -sqrt(2), 1) / 2, so that of rows 0 and 2 it says (1 + sqrt(2)) / 4 = .60 ...
+    u = np.array([1.0, -1.0, -1.0, 1.0])
+    links = {"cannot": [(0, 1), (1, 2)], "n_clusters": None}
+    state = told(np.zeros((4, 1)), **links, model=Embedded(u[:, None]), labels=np.array([0, 1, 1, 0]))
+    question = ActiveSpectral().choose(state, 1)[0]
+    # ... where the relaxation says -1: that pair is the most likely to be wrong.
+    assert question.rows == (0, 2)
+    assert question.score == pytest.approx(2 + (1 + np.sqrt(2)) / 2)
+    assert question.why == (
+        "The eigenvectors put them apart; by the answers so far they are together with chance 0.80."
+    )
+    # A relaxation that agrees with the answers leaves no reason to ask.
+    agreed = told(
+        np.zeros((4, 1)),
+        **links,
+        model=Embedded([[1.0], [-1.0], [1.0], [-1.0]]),
+        labels=np.array([0, 1, 0, 1]),
+    )
+    questions = ActiveSpectral().choose(agreed, 6)
+    assert questions[-1].rows == (0, 2)
+    assert questions[-1].score == pytest.approx(2 - (1 + np.sqrt(2)) / 2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), n_links=st.integers(1, 9))
+def test_scores_equal_those_of_the_published_rule(seed, n_links):
+    rng = np.random.default_rng(seed)
+    n = 9
+    u = rng.normal(size=n)
+    u *= np.sqrt(n) / np.linalg.norm(u)
+    # A tree of answers by three groups: connected and without contradiction, so that there is one leading
+    # singular value (a signed tree can be switched to a positive one).
+    rows, y = rng.permutation(n), rng.integers(3, size=n)
+    pairs = [(rows[i], rows[rng.integers(i)]) for i in range(1, min(n_links, n - 1) + 1)]
+    must = [p for p in pairs if y[p[0]] == y[p[1]]]
+    cannot = [p for p in pairs if y[p[0]] != y[p[1]]]
+    state = told(np.zeros((n, 1)), must, cannot, model=Embedded(u[:, None]), labels=(u > 0).astype(int))
+    wanted = twin.expected_errors(twin.answered_matrix(n, must, cannot), np.outer(u, u))
+    found = {question.rows: question.score for question in ActiveSpectral().choose(state, n * n)}
+    assert set(found) == {pair for pair in wanted if state.knows(*pair) == "unknown"}
+    for pair, score in found.items():
+        assert score == pytest.approx(wanted[pair], abs=1e-7)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), with_groups=st.booleans())
+def test_the_rank_one_answers_are_the_leading_singular_vectors(seed, with_groups):
+    rng = np.random.default_rng(seed)
+    n, rows = 12, rng.permutation(12)[:10]
+    pairs = rng.permutation(list(itertools.combinations(range(n), 2)))[: rng.integers(1, 14)]
+    values = rng.choice([-1, 1], size=len(pairs))
+    groups = [[0, 3, 5, 7]] if with_groups else []
+    hints = Supervision.from_links(
+        n, must=pairs[values > 0], cannot=pairs[values < 0], must_groups=groups or None
+    )
+    Q = twin.answered_matrix(n, pairs[values > 0], pairs[values < 0])
+    for group in groups:
+        Q[np.ix_(group, group)] = 1
+    Q = Q[np.ix_(rows, rows)]
+    sigma, vector = asc.rank_one_answers(hints.links, rows, n)
+    singular = np.linalg.svd(Q)[1]
+    if not (Q - np.eye(len(Q))).any():
+        assert not vector.any()
+        return
+    assert abs(sigma) == pytest.approx(singular[0])
+    assert_allclose(Q @ vector, sigma * vector, atol=1e-8)
+    assert np.linalg.norm(vector) == pytest.approx(1)
+
+
+def test_of_equal_groups_of_answers_the_first_in_the_order_counts():
+    hints = Supervision.from_links(5, must=[(0, 1)], cannot=[(2, 3)])
+    sigma, vector = asc.rank_one_answers(hints.links, np.array([4, 3, 0, 1, 2]), 5)
+    assert sigma == pytest.approx(2)
+    assert_allclose(np.outer(vector, vector)[[1, 1, 4], [1, 4, 4]], [0.5, -0.5, 0.5])
+    assert vector[[0, 2, 3]].tolist() == [0, 0, 0]
+
+
+def test_many_answers_give_the_same_as_the_dense_solver(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=60)
+    pairs = np.array([(i, rng.integers(i)) for i in range(1, 60)])
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    hints = Supervision.from_links(60, must=pairs[same], cannot=pairs[~same], must_groups=[[1, 4, 9]])
+    dense = asc.rank_one_answers(hints.links, np.arange(60), 60)
+    monkeypatch.setattr(asc, "_DENSE_ROWS", 5)
+    few = asc.rank_one_answers(hints.links, np.arange(60), 60)
+    assert few[0] == pytest.approx(dense[0])
+    assert_allclose(np.outer(few[1], few[1]), np.outer(dense[1], dense[1]), atol=1e-6)
+
+
+def test_ties_go_to_one_row_order_drawn_from_the_seed():
+    # All pairs are equally sure: the questions are about the first row of the order, one after the other.
+    u = np.array([1.0, 1.0, -1.0, -1.0, 1.0, -1.0])[:, None]
+    for seed in range(5):
+        state = told(np.zeros((6, 1)), n_clusters=2, seed=seed, model=Embedded(u))
+        questions = ActiveSpectral().choose(state, 5)
+        first = np.random.default_rng(seed).permutation(6)[0]
+        assert all(first in question.rows for question in questions)
+
+
+def test_one_column_is_scaled_by_the_degrees_of_the_models_graph():
+    u, degrees = np.array([0.5, -2.0, 1.0]), np.array([1.0, 2.0, 4.0])
+    factors = asc.relation_factors(u[:, None], 2, degrees)
+    scaled = u * np.sqrt(degrees.sum() / (degrees @ u**2))
+    assert_allclose(2 * factors @ factors.T - 1, np.outer(scaled, scaled))
 
 
 def test_the_scale_of_one_eigenvector_does_not_matter():
@@ -59,11 +171,10 @@ def test_the_scale_of_one_eigenvector_does_not_matter():
 def test_rows_of_k_eigenvectors_are_compared_by_their_angle():
     z = [[2, 0, 0], [0, 0, 5], [1, np.sqrt(3), 0], [0, 0.1, 0]]
     questions = ActiveSpectral().choose(told(np.zeros((4, 1)), n_clusters=3, model=Embedded(z)), 6)
-    assert questions[0].rows == (0, 2)  # 60 degrees: a chance of one half
-    assert questions[0].score == pytest.approx(1)
-    assert questions[1].rows == (2, 3)
-    assert questions[1].score == pytest.approx(1 - (np.sqrt(3) - 1) ** 2)
-    assert [question.score for question in questions[2:]] == pytest.approx([0] * 4)
+    scores = {question.rows: question.score for question in questions}
+    assert scores[0, 2] == pytest.approx(1)  # 60 degrees: a chance of one half
+    assert scores[2, 3] == pytest.approx(1 + (np.sqrt(3) - 1) ** 2)
+    assert [question.score for question in questions[:4]] == pytest.approx([2] * 4)
 
 
 def test_k_minus_one_columns_are_corners_of_a_simplex():
@@ -127,19 +238,19 @@ def test_the_pair_found_is_the_best_of_all_that_can_be_asked(seed, k):
     weights = asc.told_graph(asc.similarity_graph(asc.standardized(X), 15), state, np.arange(14))
     vectors = asc.eigenvectors(weights, k)
     if k == 2:
-        u = vectors[:, 0] / np.sqrt(np.mean(vectors**2))
-        P = np.outer(u, u)
+        degrees = np.asarray(weights.sum(axis=1))
+        u = vectors[:, 0] * np.sqrt(degrees.sum() / (degrees @ vectors[:, 0] ** 2))
+        relaxed = np.outer(u, u)
     else:
         z = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        P = 2 * z @ z.T - 1
+        relaxed = 2 * z @ z.T - 1
+    sigma, v = asc.rank_one_answers(state.closure.links, np.arange(14), 14)
+    errors = asc.expected_error(relaxed, sigma * np.outer(v, v))
     best = max(
-        twin.expected_error(P[i, j])
-        for i, j in itertools.combinations(range(14), 2)
-        if state.knows(i, j) == "unknown"
+        errors[i, j] for i, j in itertools.combinations(range(14), 2) if state.knows(i, j) == "unknown"
     )
     question = ActiveSpectral().choose(state, 1)[0]
-    assert question.score == pytest.approx(best)
-    assert twin.expected_error(P[question.rows]) == pytest.approx(best)
+    assert question.score == pytest.approx(best, abs=1e-6)
 
 
 def test_the_graph_is_made_once_and_the_eigenvectors_once_for_what_is_known(monkeypatch):
@@ -171,8 +282,8 @@ def test_the_embedding_of_a_spectral_model_is_used(model):
     model.fit(X)
     question = ActiveSpectral().choose(told(X, n_clusters=2, model=model, labels=model.labels_), 1)[0]
     factors = asc.relation_factors(model.embedding_, 2)
-    chance = np.clip((factors @ factors.T)[np.triu_indices(40, 1)], 0, 1)
-    assert question.score == pytest.approx(max(1 - (2 * chance - 1) ** 2))
+    relaxed = np.clip(2 * (factors @ factors.T)[np.triu_indices(40, 1)] - 1, -1, 1)
+    assert question.score == pytest.approx(max(1 + relaxed**2))
 
 
 def test_of_many_rows_a_pool_is_looked_at_and_then_all():

@@ -120,10 +120,28 @@ class Draws:
         return score_triplets(self.samples, triplets)
 
 
-def expected_error(P):
-    """What the square of a wrong guess P is expected to be, if P tells the chances (Wang & Davidson 2010)."""
-    P = min(max(P, -1), 1)
-    return (1 - P) ** 2 * (1 + P) / 2 + (1 + P) ** 2 * (1 - P) / 2
+def answered_matrix(n, must, cannot):
+    """What was answered, as Wang & Davidson's program keeps it: 1 on the diagonal, 1 and -1 for answers."""
+    Q = np.eye(n)
+    for pairs, value in ((must, 1), (cannot, -1)):
+        for i, j in pairs:
+            Q[i, j] = Q[j, i] = value
+    return Q
+
+
+def expected_errors(Q, Q_u):
+    """Expected squared errors of the relaxed relations Q_u (Wang & Davidson 2010), pair by pair.
+
+    The chance of an answer is that of the rank-one singular value decomposition of the answers Q.
+    """
+    U, S, Vt = np.linalg.svd(Q)
+    n, errors = len(Q), {}
+    for i in range(n):
+        for j in range(i + 1, n):
+            together = (1 + max(-1, min(1, U[i, 0] * S[0] * Vt[0, j]))) / 2
+            q = max(-1, min(1, Q_u[i, j]))
+            errors[i, j] = (q - 1) ** 2 * together + (q + 1) ** 2 * (1 - together)
+    return errors
 
 
 def group_chances(X, groups, k, gamma, row):

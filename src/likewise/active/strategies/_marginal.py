@@ -103,24 +103,42 @@ def least_certain(
     factors: FloatArray, n: int, askable: Callable[[IntArray, IntArray], BoolArray], entries: int = _ENTRIES
 ) -> tuple[IntArray, FloatArray]:
     """Return the n pairs i < j whose chance of being together is nearest to a half, and these chances."""
-    rows = len(factors)
-    most = max(1, entries // rows)
+
+    def certainty(start: int, stop: int) -> FloatArray:
+        gap: FloatArray = np.abs(factors[start:stop] @ factors[start:].T - 0.5)
+        return -gap
+
+    pairs, _ = select_pairs(certainty, len(factors), n, askable, entries)
+    chance: FloatArray = np.einsum("ij,ij->i", factors[pairs[:, 0]], factors[pairs[:, 1]])
+    return pairs, chance
+
+
+def select_pairs(
+    score: Callable[[int, int], FloatArray],
+    n_rows: int,
+    n: int,
+    askable: Callable[[IntArray, IntArray], BoolArray],
+    entries: int = _ENTRIES,
+) -> tuple[IntArray, FloatArray]:
+    """Return the n askable pairs i < j with the largest scores, and these scores; the first of equal pairs.
+
+    ``score(start, stop)`` returns the scores of rows start to stop against all rows from start on.
+    """
+    most = max(1, entries // n_rows)
     # The first block is small, since all of its pairs are checked; it gives a bound for those that follow.
     step, start = max(1, most // 64), 0
-    pairs, gaps, chance = np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty(0)
-    while start < rows - 1:
-        stop = min(start + step, rows)
-        block = factors[start:stop] @ factors[start:].T
-        gap = np.abs(block - 0.5)
-        gap[np.tril_indices(stop - start, m=rows - start)] = np.inf
-        bound = gaps[-1] if len(gaps) == n else np.inf
-        first, second = np.nonzero(gap < bound)
+    pairs, scores = np.empty((0, 2), dtype=np.int64), np.empty(0)
+    while start < n_rows - 1:
+        stop = min(start + step, n_rows)
+        block = score(start, stop)
+        block[np.tril_indices(stop - start, m=n_rows - start)] = -np.inf
+        bound = scores[-1] if len(scores) == n else -np.inf
+        first, second = np.nonzero(block > bound)
         can = askable(first + start, second + start)
         first, second = first[can], second[can]
         pairs = np.concatenate([pairs, np.column_stack([first, second]) + start])
-        gaps = np.concatenate([gaps, gap[first, second]])
-        chance = np.concatenate([chance, block[first, second]])
-        best = np.argsort(gaps, kind="stable")[:n]
-        pairs, gaps, chance = pairs[best], gaps[best], chance[best]
+        scores = np.concatenate([scores, block[first, second]])
+        best = np.argsort(-scores, kind="stable")[:n]
+        pairs, scores = pairs[best], scores[best]
         step, start = most, stop
-    return pairs, chance
+    return pairs, scores

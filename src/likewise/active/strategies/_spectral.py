@@ -1,4 +1,4 @@
-"""Active spectral clustering: the pair that the eigenvectors of the graph know least about."""
+"""Active spectral clustering: the pair whose relation the eigenvectors of the graph most likely get wrong."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likewise.active._questions import Question
 from likewise.active._state import State
-from likewise.active.strategies._marginal import askable_pairs, least_certain
+from likewise.active.strategies._marginal import askable_pairs, select_pairs
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray
 from likewise.active.strategies._random import RandomPairs
 from likewise.active.strategies._rows import standardized
 from likewise.base import integer
+from likewise.supervision._links import Links
 
 _DENSE_ROWS = 300  # of so few rows all eigenvectors are found sooner than the first ones
 _SCALE_NEIGHBOR = 7
@@ -26,50 +28,63 @@ _OUT = 3.0  # taken from an eigenvalue of 1 it is below -1, where no other is
 class ActiveSpectral:
     """The pair with the largest expected error of the spectral relaxation (ASC; Wang & Davidson 2010).
 
-    For two clusters, u is the relaxed indicator of them, scaled to a mean square of 1, and
-    :math:`P_{ij} = u_i u_j`, cut off at -1 and 1, is what it says about the relation :math:`Q_{ij} = \\pm 1`
-    of two rows. If :math:`(1 + P_{ij}) / 2` is the chance that they are together, the expected squared error
-    is
+    Two sources speak about the relation :math:`\\pm 1` of two rows, and both are clipped to [-1, 1]. The
+    *relaxation* says :math:`\\hat Q_{ij} = u_i u_j`, with u the relaxed indicator of two clusters scaled to
+    :math:`u^\\top D u = \\sum_i D_{ii}`. The *answers* make Q: 1 on the diagonal and for must-links, -1
+    for cannot-links, 0 elsewhere. Its rank-one singular value decomposition
+    :math:`\\bar Q = \\sigma_1 p_1 q_1^\\top` extends the answers to other pairs, and
+    :math:`P_{ij} = (1 + \\bar Q_{ij}) / 2` is the probability of the answer "together". The pair with the
+    largest expected squared error of the relaxation is asked:
 
-    .. math:: E_{ij} = (1 - P_{ij})^2 \\, \\frac{1 + P_{ij}}{2} + (1 + P_{ij})^2 \\, \\frac{1 - P_{ij}}{2}
-        = 1 - P_{ij}^2 ,
+    .. math:: E_{ij} = (\\hat Q_{ij} - 1)^2 P_{ij} + (\\hat Q_{ij} + 1)^2 (1 - P_{ij})
+        = 1 + \\hat Q_{ij}^2 - 2 \\hat Q_{ij} \\bar Q_{ij} .
 
-    and the pair with the largest is asked: the one with the least :math:`|u_i u_j|`. The paper was not at
-    hand, and this is from memory. It treats two clusters. For K > 2, where Xiong, Johnson & Corso used it
-    too without telling how, rows z of the first K eigenvectors are brought to length 1, as for spectral
-    clustering; then :math:`z_i^\\top z_j` is 1 for ideal clusters if i and j are together and 0 if not. It is
-    taken as the chance that they are, and P is twice that less 1. K - 1 columns without the constant one are
-    taken as corners of a simplex, with the chance :math:`(1 + (K - 1) u_i^\\top u_j) / K`. Ties are broken at
-    random by the seed.
+    A pair on which answers and relaxation disagree comes first. A pair about which the answers say nothing
+    has :math:`E = 1 + \\hat Q^2`: of these the one that the relaxation is surest of is verified. This is the
+    rule of the authors' program, with two differences. Links that follow from other answers are not asked;
+    with two clusters these are nearly all pairs that the answers say something about. Ties, which are many
+    because of the clipping, go to the first pair in a row order drawn once from the seed; the program takes
+    the first pair in the order of the file.
+
+    Where several connected groups of answers share the largest singular value, the decomposition is not
+    unique; the first group in the same order is used.
+
+    The method is for two clusters. For K > 2, where Xiong, Johnson & Corso used it without saying how, this
+    is in the manner of it: rows z of the first K eigenvectors are scaled to length 1, as for spectral
+    clustering; :math:`z_i^\\top z_j` is 1 for ideal clusters if i and j are together and 0 if not, and
+    :math:`\\hat Q` is twice that less 1. K - 1 columns without the constant one are taken as corners of a
+    simplex, with :math:`(1 + (K - 1) u_i^\\top u_j) / K` in place of the product.
 
     The eigenvectors are the ``embedding_`` of the model, for the spectral family. For a model without one
     they are those of the normalised similarity graph of near neighbours, each scaled by its seventh (Zelnik-
     Manor & Perona 2004), with 1 where rows are known to be together and 0 where they are known to be apart.
 
-    All pairs are looked at, block by block, O(n^2 K) and 16 MB for a block. Of more rows than `max_rows` so
-    many are drawn by the seed, and pairs of these are looked at.
+    All pairs are scored, block by block, in O(n^2 K) time and 16 MB per block. With more than `max_rows` rows
+    a random subset of that size is drawn by the seed, and its pairs are scored.
 
     Parameters
     ----------
     n_neighbors : int, default=15
-        How many neighbours the graph has, if the model has no embedding.
+        Number of neighbours in the graph, if the model has no embedding.
     max_rows : int, default=10000
-        The most rows whose pairs are looked at.
+        Maximum number of rows whose pairs are scored.
 
     References
     ----------
-    X. Wang and I. Davidson (2010), Active spectral clustering, ICDM.
+    X. Wang and I. Davidson (2010), Active spectral clustering, ICDM, and the authors' program
+    (``active_query.m`` of github.com/gnaixgnaw/CSP).
 
     Examples
     --------
-    Two clouds, and between them rows 4 and 5.
+    Without answers, the pairs that the eigenvectors are surest of come first.
 
     >>> import numpy as np
     >>> from likewise.active import State
     >>> from likewise.active.strategies import ActiveSpectral
     >>> X = np.array([0.0, 0.5, 1.0, 1.5, 2.7, 3.3, 4.5, 5.0, 5.5, 6.0])[:, None]
-    >>> ActiveSpectral(n_neighbors=4).choose(State.of(X, n_clusters=2), 1)[0].rows
-    (4, 5)
+    >>> question = ActiveSpectral(n_neighbors=4).choose(State.of(X, n_clusters=2), 1)[0]
+    >>> question.score, question.why
+    (2.0, 'The eigenvectors put them apart; by the answers so far they are together with chance 0.50.')
     """
 
     n_neighbors: int = 15
@@ -88,18 +103,31 @@ class ActiveSpectral:
         if state.n_samples < 2 or n < 1:
             return []
         seen = self._seen(state)
-        # Rows in a random order: the first of equal pairs is then one drawn at random.
-        order = state.rng().permutation(len(seen))
-        factors = relation_factors(self._embedding(state, seen), _n_clusters(state))
-        pairs, chance = least_certain(factors[order], n, askable_pairs(state, seen[order]))
+        # One row order for the whole interview: ties go to the first pair in it.
+        order = np.random.default_rng(state.seed).permutation(len(seen))
+        factors = self._relation_factors(state, seen)[order]
+        rows = seen[order]
+        sigma, vector = rank_one_answers(state.closure.links, rows, state.n_samples)
+
+        def score(start: int, stop: int) -> FloatArray:
+            relaxed = 2.0 * (factors[start:stop] @ factors[start:].T) - 1.0
+            answered = sigma * np.outer(vector[start:stop], vector[start:])
+            # Rounded, so that equal pairs are equal whatever the order of the sums.
+            return np.round(expected_error(relaxed, answered), 9)
+
+        pairs, errors = select_pairs(score, len(rows), n, askable_pairs(state, rows))
+        together = np.einsum("ij,ij->i", factors[pairs[:, 0]], factors[pairs[:, 1]]) > 0.5
+        chances = 0.5 + 0.5 * np.clip(sigma * vector[pairs[:, 0]] * vector[pairs[:, 1]], -1.0, 1.0)
         questions = [
             Question.pair(
-                i,
-                j,
-                score=expected_error(p),
-                why=f"The eigenvectors put them together with chance {min(max(p, 0.0), 1.0):.2f}.",
+                *pair,
+                score=error,
+                why=f"The eigenvectors put them {'together' if joined else 'apart'}; by the answers so far "
+                f"they are together with chance {chance:.2f}.",
             )
-            for (i, j), p in zip(seen[order][pairs].tolist(), chance.tolist(), strict=True)
+            for pair, error, joined, chance in zip(
+                rows[pairs].tolist(), errors.tolist(), together, chances, strict=True
+            )
         ]
         if len(questions) < n < state.n_samples**2 and len(seen) < state.n_samples:
             # All is known about the rows that were drawn; the others have questions yet.
@@ -115,21 +143,24 @@ class ActiveSpectral:
         rng = np.random.default_rng([state.seed, state.n_samples])  # the same whatever the answers are
         return np.sort(rng.choice(every, self.max_rows, replace=False))
 
-    def _embedding(self, state: State, seen: IntArray) -> FloatArray:
+    def _relation_factors(self, state: State, seen: IntArray) -> FloatArray:
+        k = _n_clusters(state)
         given = getattr(state.model, "embedding_", None)
         if given is not None and np.shape(given)[0] == state.n_samples:
-            return np.asarray(given, dtype=np.float64)[seen]
+            graph = getattr(state.model, "affinity_matrix_", None)
+            degrees = (
+                None if graph is None else np.asarray(graph.sum(axis=1), dtype=np.float64).reshape(-1)[seen]
+            )
+            return relation_factors(np.asarray(given, dtype=np.float64)[seen], k, degrees)
         key = ("similarity graph", self.n_neighbors, self.max_rows, state.seed)
         if key not in state.cache:
             state.cache[key] = similarity_graph(standardized(state.X[seen]), self.n_neighbors)
         told = told_graph(state.cache[key], state, seen)
         key = ("eigenvectors", *key[1:])
-        k = min(_n_clusters(state), len(seen))
         before = state.cache.get(key)
         if before is None or before[0] != k or not _equal(before[1], told):
-            before = state.cache[key] = (k, told, eigenvectors(told, k))
-        vectors: FloatArray = before[2]
-        return vectors
+            before = state.cache[key] = (k, told, eigenvectors(told, min(k, len(seen))))
+        return relation_factors(before[2], k, np.asarray(told.sum(axis=1), dtype=np.float64))
 
 
 def _equal(one: csr_array, other: csr_array) -> bool:
@@ -143,17 +174,118 @@ def _n_clusters(state: State) -> int:
     return 2 if state.labels is None else max(2, len(np.unique(state.labels)))
 
 
-def expected_error(chance: float) -> float:
-    """Return E for a chance (1 + P) / 2 of being together."""
-    P = min(max(2 * chance - 1, -1.0), 1.0)
-    return 1.0 - P * P
+def expected_error(relaxed: FloatArray, answered: FloatArray) -> FloatArray:
+    """Return E, the expected squared error of the relaxed relations if `answered` gives the chances."""
+    relaxed, answered = np.clip(relaxed, -1.0, 1.0), np.clip(answered, -1.0, 1.0)
+    error: FloatArray = 1.0 + relaxed * (relaxed - 2.0 * answered)
+    return error
 
 
-def relation_factors(embedding: FloatArray, k: int) -> FloatArray:
-    """Return a row of numbers for each row, such that (1 + P) / 2 is the product of two of them."""
+def rank_one_answers(links: Links, rows: IntArray, n_samples: int) -> tuple[float, FloatArray]:
+    """Return s and v of the best approximation s v v' of rank one to Q = I ± the links between some rows.
+
+    The leading singular vectors of the symmetric Q are its eigenvector with the largest absolute eigenvalue.
+    They are zero outside of one connected component of the links; components with the largest possible
+    eigenvalue come first, ties in the order of `rows`.
+    """
+    positions = np.full(n_samples, -1)
+    positions[rows] = np.arange(len(rows))
+    links = links.restrict(rows, positions)
+    vector = np.zeros(len(rows))
+    if not len(links):
+        return 1.0, vector  # Q is the identity: it says nothing about any pair
+    signed = _SignedLinks.from_links(links, len(rows))
+    component = connected_components(signed.reach, directed=False)[1]
+    _, first, component = np.unique(component, return_index=True, return_inverse=True)
+    bounds = np.zeros(len(first))
+    np.maximum.at(bounds, component.reshape(-1), signed.absolute_sums)
+    best = 0.0
+    for c in np.lexsort((first, -bounds)).tolist():
+        if bounds[c] <= abs(best) + 1e-9:
+            break
+        members = np.flatnonzero(component == c)
+        value, found = signed.leading(members)
+        if abs(value) > abs(best) + 1e-9:
+            best, vector = value, np.zeros(len(rows))
+            vector[members] = found
+    return best, vector
+
+
+@dataclass(frozen=True, eq=False)
+class _SignedLinks:
+    """Q = I ± links, kept as a sparse matrix of pairs and columns of ones for groups.
+
+    Attributes
+    ----------
+    pairs : csr_array of shape (n, n)
+        1 for must-links, -1 for cannot-links, without pairs that a group contains.
+    groups : csr_array of shape (n, n_groups)
+        The rows of each group.
+    signs : ndarray of shape (n_groups,)
+        1 for a must group, -1 for a cannot group.
+    """
+
+    pairs: csr_array
+    groups: csr_array
+    signs: FloatArray
+
+    @classmethod
+    def from_links(cls, links: Links, n: int) -> _SignedLinks:
+        parts = (links.must_groups, links.cannot_groups)
+        columns = np.concatenate([parts[0].group_of, len(parts[0]) + parts[1].group_of])
+        members = np.concatenate([part.members for part in parts])
+        signs = np.repeat([1.0, -1.0], [len(part) for part in parts])
+        groups = csr_array((np.ones(len(members)), (members, columns)), shape=(n, len(signs)))
+        i, j = np.concatenate([links.must, links.cannot]).T
+        values = np.repeat([1.0, -1.0], [len(links.must), len(links.cannot)])
+        if len(signs):
+            inside = np.asarray(groups[i].multiply(groups[j]).sum(axis=1)).reshape(-1) > 0
+            i, j, values = i[~inside], j[~inside], values[~inside]
+        half = csr_array((values, (i, j)), shape=(n, n))
+        return cls(csr_array(half + half.T), groups, signs)
+
+    @property
+    def reach(self) -> csr_array:
+        """A graph that joins all rows that links connect."""
+        sizes = np.asarray(self.groups.sum(axis=0)).reshape(-1)
+        return csr_array(abs(self.pairs) + self.groups @ diags_array(1.0 / sizes) @ self.groups.T)
+
+    @property
+    def absolute_sums(self) -> FloatArray:
+        """The sum of the absolute entries of each row of Q: no eigenvalue is larger than the largest one."""
+        sizes = np.asarray(self.groups.sum(axis=0)).reshape(-1)
+        sums: FloatArray = (
+            1.0 + np.asarray(abs(self.pairs).sum(axis=1)).reshape(-1) + self.groups @ (sizes - 1.0)
+        )
+        return sums
+
+    def leading(self, rows: IntArray) -> tuple[float, FloatArray]:
+        """Return the eigenvalue with the largest absolute value on some rows, and its unit eigenvector."""
+        pairs, groups = self.pairs[rows][:, rows], self.groups[rows]
+        diagonal = 1.0 - groups @ self.signs
+        if len(rows) <= _DENSE_ROWS:
+            whole = pairs.toarray() + (groups.toarray() * self.signs) @ groups.toarray().T
+            values, vectors = np.linalg.eigh(whole + np.diag(diagonal))
+            at = int(np.abs(np.round(values, 9)).argmax())
+            return float(values[at]), vectors[:, at]
+
+        def times(vector: FloatArray) -> FloatArray:
+            grouped = groups @ (self.signs * (groups.T @ vector))
+            product: FloatArray = pairs @ vector + grouped + diagonal * vector
+            return product
+
+        operator = LinearOperator(pairs.shape, matvec=times, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(len(rows))
+        values, vectors = eigsh(operator, k=1, which="LM", v0=start)
+        return float(values[0]), vectors[:, 0]
+
+
+def relation_factors(embedding: FloatArray, k: int, degrees: FloatArray | None = None) -> FloatArray:
+    """Return a row of numbers for each row; the product of two is (1 + the relaxed relation) / 2."""
     if embedding.shape[1] < k:
         size = embedding.shape[1]
-        mean_square = float(np.square(embedding).sum(axis=1).mean()) or 1.0
+        weights = degrees if degrees is not None and degrees.any() else None  # a graph may have no edges left
+        mean_square = float(np.average(np.square(embedding).sum(axis=1), weights=weights)) or 1.0
         scaled = embedding * np.sqrt(size / mean_square)
         simplex: FloatArray = np.column_stack([np.ones(len(embedding)), scaled]) / np.sqrt(size + 1)
         return simplex
