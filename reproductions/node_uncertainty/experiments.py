@@ -68,6 +68,8 @@ STRATEGIES = {
     "pknn": Asking(strategies.ProbabilisticKNN),
     "local": Asking(lambda: strategies.NodeUncertainty("local")),
     "global": Asking(lambda: strategies.NodeUncertainty("global")),
+    "density": Asking(lambda: strategies.NodeUncertainty("density")),
+    "compound": Asking(lambda: strategies.NodeUncertainty("compound")),
     "asc": Asking(strategies.ActiveSpectral, by_node=False),  # it asks for pairs, not for rows
 }
 

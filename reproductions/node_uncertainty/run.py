@@ -38,6 +38,8 @@ STYLES = {
     "pknn": Style("pKNN+AL", "#56B4E9", "D", ":"),
     "global": Style("Global OCSNU", "#D55E00", "P"),
     "local": Style("Local OCSNU", "#0072B2", "o"),
+    "density": Style("Density", "#B8A800", "*", "--"),
+    "compound": Style("Compound", "#000000", "h"),
 }
 LABELS = {"rand": "Rand index", "v_measure": "V-measure"}
 UCI, OTHERS = ("balance_scale", "pima", "sonar", "wine"), ("cho", "semeion", "mfeat")

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import entr
 
 from likewise.active.strategies import ProbabilisticKNN
-from likewise.active.strategies._knn import group_chances
+from likewise.active.strategies._knn import group_chances, learn_column_weights
 from likewise.active.strategies._node_to_pairs import Places
 from likewise.active.strategies._rows import standardized
 from reference import strategies as twin
@@ -56,12 +57,90 @@ def test_a_row_too_far_for_any_similarity_goes_with_the_nearest():
 
 def test_the_row_between_groups_is_asked_against_the_likeliest_first():
     X = line(0, 1, 2, 5.4, 8, 9, 10)
-    question = ProbabilisticKNN().choose(told(X, must=[(0, 1), (5, 6)], cannot=[(0, 6)], n_clusters=2), 1)[0]
+    state = told(X, must=[(0, 1), (5, 6)], cannot=[(0, 6)], n_clusters=2)
+    question = ProbabilisticKNN(learn_metric=False).choose(state, 1)[0]
     assert question.rows == (3, 5)
     rows = standardized(X)
     chance = twin.group_chances(rows, [[0, 1], [5, 6]], 10, 1.0, 3)
-    assert question.score == pytest.approx(-sum(p * np.log(p) for p in chance))
-    assert "may be of 1.9 groups" in question.why
+    assert question.score == pytest.approx(1 - max(chance))
+    assert "is in its likeliest group with a chance of 62%" in question.why
+
+
+def test_the_smallest_maximum_is_asked_and_not_the_largest_entropy():
+    # Three groups at the corners of a triangle. Row 3 is between all three but nearest to the first; row 4 is
+    # in the middle of two of them: its maximum is smaller, its entropy too.
+    X = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 3.4], [1.4, 0.95], [2.0, 0.0]])
+    state = told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3)
+    strategy = ProbabilisticKNN(learn_metric=False, gamma=0.5)
+    p = group_chances(standardized(X), Places.of(state), 10, 0.5)
+    assert p[4].max() < p[3].max()
+    assert entr(p[4]).sum() < entr(p[3]).sum()
+    assert 4 in strategy.choose(state, 1)[0].rows
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_the_metric_is_a_minimum_of_its_twin(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 3))
+    groups = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3])  # row 11 is alone
+    X[:, 0] += 2 * groups
+    found = learn_column_weights(X, groups, 0.5)
+    assert (found >= 0).all()
+    least = twin.column_weights_loss(X, groups, 0.5, found)
+    assert least <= twin.column_weights_loss(X, groups, 0.5, np.ones(3))
+    for k in range(3):
+        for step in (-1e-2, 1e-2):
+            moved = found.copy()
+            moved[k] = max(0.0, moved[k] + step)
+            assert least <= twin.column_weights_loss(X, groups, 0.5, moved) + 1e-6
+
+
+def test_the_metric_weighs_the_column_that_tells_groups_apart():
+    rng = np.random.default_rng(0)
+    groups = np.arange(40) % 2
+    X = rng.normal(size=(40, 2))
+    X[:, 1] += 2 * groups - 1
+    noise, telling = learn_column_weights(X, groups, 0.5)
+    assert noise < 0.7
+    assert telling > 1.3
+    assert learn_column_weights(X[:2], groups[:2], 0.5).tolist() == [1, 1]  # nothing to learn from
+
+
+def test_questions_follow_the_learned_metric():
+    # Answers say that column 1 parts the groups, and that column 0 does not.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    groups = np.arange(60) % 2
+    X[:, 1] += 2 * groups
+    links = {
+        "must": [(i, i + 2) for i in range(38)],
+        "cannot": [(0, 1)],
+        "n_clusters": 2,
+    }
+    state = told(X, **links)
+    rows = standardized(X)
+    learned = rows * np.sqrt(learn_column_weights(rows[:40], groups[:40], 0.5))
+    chance = group_chances(learned, Places.of(state), 10, 0.5)
+    question = ProbabilisticKNN().choose(state, 1)[0]
+    assert question.score == pytest.approx(1 - chance[40:].max(axis=1).min())
+    assert question.score != ProbabilisticKNN(learn_metric=False).choose(state, 1)[0].score
+
+
+def test_many_placed_rows_are_drawn_for_the_metric(monkeypatch):
+    from likewise.active.strategies import _knn
+
+    sizes = []
+    monkeypatch.setattr(_knn, "_MOST_PLACED", 4)
+    original = _knn.learn_column_weights
+    monkeypatch.setattr(
+        _knn, "learn_column_weights", lambda rows, *more: sizes.append(len(rows)) or original(rows, *more)
+    )
+    X, cache = np.random.default_rng(0).normal(size=(12, 2)), {}
+    links = {"must": [(0, 1), (1, 2), (4, 5)], "cannot": [(0, 4)], "n_clusters": 2, "cache": cache}
+    for _ in range(2):
+        ProbabilisticKNN().choose(told(X, **links), 1)
+    assert sizes == [4]  # learned once while the groups stay the same
 
 
 def test_units_of_the_columns_do_not_matter():
@@ -82,6 +161,7 @@ def test_groups_are_explored_first():
     [
         (lambda: ProbabilisticKNN(0), "n_neighbors must be an integer of at least 1, got 0"),
         (lambda: ProbabilisticKNN(gamma=0), "gamma must be .* or None, got 0"),
+        (lambda: ProbabilisticKNN(learn_metric="yes"), "learn_metric must be one of True, False, got 'yes'"),
     ],
 )
 def test_bad_parameters_are_refused(made, message):

@@ -30,6 +30,7 @@ PLACING = [
     NormalizedPointUncertainty(n_trees=3),
     NodeUncertainty("local", 3),
     NodeUncertainty("global"),
+    NodeUncertainty("compound", 3),
     ProbabilisticKNN(3),
     QUIRE(),
     QUIRE("exact", ridge=0.1),

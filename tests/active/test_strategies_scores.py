@@ -17,6 +17,7 @@ from likewise.active.strategies import (
 from likewise.active.strategies._marginal import least_certain
 from likewise.active.strategies._node_to_pairs import Places
 from likewise.active.strategies._node_uncertainty import (
+    density_entropy,
     disagreement,
     mahalanobis_neighbors,
     mixture_entropy,
@@ -186,6 +187,58 @@ def test_global_uncertainty_looks_at_the_embedding_of_the_model():
     assert {39, 40} & {*order[list(question.rows)].tolist()}
 
 
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6), columns=st.integers(1, 3))
+def test_density_uncertainty_equals_its_twin(seed, columns):
+    rng = np.random.default_rng(seed)
+    X, labels = rng.normal(size=(25, columns)), np.append([0, 1, 2], rng.integers(3, size=22))
+    assert density_entropy(X, labels, 0) == pytest.approx(twin.density_entropy(X, labels), abs=1e-9)
+
+
+def test_density_uncertainty_needs_no_gaussian_clusters():
+    # A ring around a disc: one Gaussian each would find the disc uncertain, which the densities do not.
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 400)
+    radius = np.where(np.arange(400) < 100, rng.uniform(0, 0.5, 400), rng.uniform(2, 2.4, 400))
+    X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    labels = (radius > 1).astype(int)
+    assert density_entropy(X, labels, 0).max() < 0.1
+    border = (radius > 2.2).astype(int)  # labels that cut through the ring
+    uncertain = density_entropy(X, border, 0)
+    assert uncertain[radius > 1].min() > uncertain[radius < 1].mean()
+
+
+def test_densities_are_estimated_from_a_sample_of_many_rows(monkeypatch):
+    from likewise.active.strategies import _node_uncertainty
+
+    X, labels = two_bells()
+    whole = density_entropy(X, labels, 0)
+    monkeypatch.setattr(_node_uncertainty, "_DENSITY_ROWS", 40)
+    sampled = density_entropy(X, labels, 0)
+    assert np.corrcoef(whole, sampled)[0, 1] > 0.9
+    assert not np.array_equal(whole, sampled)
+
+
+def test_identical_and_single_rows_have_an_entropy():
+    assert density_entropy(np.zeros((4, 2)), np.array([0, 0, 1, 1]), 0) == pytest.approx(
+        [-(1 / 3 * np.log(1 / 3) + 2 / 3 * np.log(2 / 3))] * 4
+    )
+    assert density_entropy(np.zeros((1, 2)), np.array([0]), 0).tolist() == [0]
+
+
+def test_compound_uncertainty_is_the_mean_of_local_and_density():
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(40, 2)), np.append([0, 1, 2], rng.integers(3, size=37))
+    model = type("Model", (), {"embedding_": X})()
+    state = told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3, labels=labels, model=model)
+    local = disagreement(labels, mahalanobis_neighbors(X, 10))
+    wanted = (local + twin.density_entropy(X, labels) / np.log(3)) / 2
+    question = NodeUncertainty("compound").choose(state, 1)[0]
+    assert question.score == pytest.approx(wanted[3:].max())
+    assert "uncertain by its neighbours and by all rows" in question.why
+    assert NodeUncertainty("compound").name == "node-compound"
+
+
 def test_ties_of_the_local_measure_are_broken_by_the_seed():
     X, labels = np.arange(40.0)[:, None], np.zeros(40)
     drawn = {
@@ -279,7 +332,9 @@ def test_blocks_find_the_least_certain_pairs_that_the_twin_finds(seed, n, entrie
 
 
 def test_bad_parameters_are_refused():
-    with pytest.raises(ValueError, match="scope must be one of 'local', 'global', got 'near'"):
+    with pytest.raises(
+        ValueError, match="scope must be one of 'local', 'global', 'density', 'compound', got 'near'"
+    ):
         NodeUncertainty("near")
     with pytest.raises(ValueError, match="n_neighbors must be an integer of at least 1, got 0"):
         NodeUncertainty("local", 0)

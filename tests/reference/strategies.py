@@ -152,6 +152,37 @@ def group_chances(X, groups, k, gamma, row):
     return [one / sum(similar) for one in similar]
 
 
+def column_weights_loss(X, groups, gamma, weights):
+    """What the metric of pKNN minimises: minus the log chances of own groups, and the squared way from 1."""
+    total = sum((w - 1) ** 2 for w in weights) / 2
+    for i, g in enumerate(groups):
+        others = [j for j in range(len(X)) if j != i]
+        if all(groups[j] != g for j in others):
+            continue
+        similar = {
+            j: math.exp(-gamma * sum(w * (a - b) ** 2 for w, a, b in zip(weights, X[i], X[j], strict=True)))
+            for j in others
+        }
+        total -= math.log(sum(similar[j] for j in others if groups[j] == g) / sum(similar.values()))
+    return total
+
+
+def density_entropy(X, labels):
+    """Eq. 9 of Xiong, Johnson & Corso with kernel densities, each row left out of its own."""
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    n, m = X.shape
+    h = n ** (-1 / (m + 4))
+    found = []
+    for j in range(n):
+        density = dict.fromkeys(labels.tolist(), 0.0)
+        for i in range(n):
+            if i != j:
+                density[labels[i]] += math.exp(-(away(X, i, j) ** 2) / (2 * h * h))
+        p = [value / sum(density.values()) for value in density.values()]
+        found.append(-sum(q * math.log(q) for q in p if q))
+    return np.array(found)
+
+
 def quire_printed(K, ridge, placed, y, s):
     """The closed form as the programs after Huang, Jin & Zhou (2010) have it, all inverses taken."""
     n = len(K)

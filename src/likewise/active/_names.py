@@ -22,6 +22,8 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "npu": strategies.NormalizedPointUncertainty,
     "node-local": lambda: strategies.NodeUncertainty("local"),
     "node-global": lambda: strategies.NodeUncertainty("global"),
+    "node-density": lambda: strategies.NodeUncertainty("density"),
+    "node-compound": lambda: strategies.NodeUncertainty("compound"),
     "asc": strategies.ActiveSpectral,
     "quire": strategies.QUIRE,
     "pknn": strategies.ProbabilisticKNN,
