@@ -148,7 +148,8 @@ def test_groups_are_all_their_pairs():
         150, must=list(itertools.combinations(range(4), 2)), cannot=[(0, 60), (0, 120), (60, 120)]
     )
     one, other = fitted(groups), fitted(pairs)
-    np.testing.assert_array_equal(one.labels_, other.labels_)
+    # Two starts that end alike differ by rounding in their bounds, and number the clusters differently.
+    assert adjusted_rand_score(one.labels_, other.labels_) == 1.0
     assert one.lower_bound_ == pytest.approx(other.lower_bound_, abs=1e-4)
     assert str(one.violations_) == str(other.violations_)
 

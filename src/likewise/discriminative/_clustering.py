@@ -17,6 +17,7 @@ from likewise.base import Progress, Rule, choice, either, integer, real, warn_ca
 from likewise.discriminative._em import Fit, Problem
 from likewise.discriminative._model import SOFT_EPSILONS, Few, SoftmaxClusterer, Told
 from likewise.discriminative._noise import Noise, NoiseKind
+from likewise.discriminative._order import Arranged
 from likewise.discriminative._space import Space
 
 Neither = Literal["use", "drop"]
@@ -126,6 +127,9 @@ class DiscriminativeClustering(SoftmaxClusterer):
     The likelihood of the hints is divided by their total weight m: many hints are not louder than few, but
     harder to please by chance.
 
+    The order of the rows does not matter: permuting them, with their hints and weights, permutes the labels.
+    Beyond 20,000 rows without hints this holds up to rounding, which may move a row at a border.
+
     Examples
     --------
     Four clouds at the corners of a square, to be parted into above and below. Nothing but hints can tell.
@@ -222,20 +226,21 @@ class DiscriminativeClustering(SoftmaxClusterer):
                 f"{type(self).__name__}: noise={self.noise!r} is learned from answers that may be wrong, and "
                 "epsilon=0 says that none is. Give an epsilon above 0, or noise=None."
             )
-        told = self._told(hints)
         rows = self._with_weights(rows, sample_weight)
+        told = self._told(hints, rows)
         rng = check_random_state(self.random_state)
         width = rows.shape[1] if self.fourier_features is None else self.fourier_features
         rows.threads = n_threads(len(rows) * width * self.n_clusters, self.n_jobs)
         # BLAS and OpenMP keep to one thread, and blocks of rows are merged in order, because sums that are
         # cut differently differ in their last digits, and a long climb makes that a different answer.
         with threadpool_limits(1):
-            space = Space.of(rows, self.fourier_features, self.gamma, rng)
-            fit = self._fit(space.near(rows), space, told, rng, X)
+            arranged = self._arranged(rows, told, rng)
+            space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
+            fit = self._fit(arranged, space, told, rng, X)
             self._keep(fit, rows, space, told)
         return self
 
-    def _fit(self, rows: Rows, space: Space, told: Told, rng: Any, X: Any) -> Fit:
+    def _fit(self, arranged: Arranged, space: Space, told: Told, rng: Any, X: Any) -> Fit:
         """Try the starts, finish the best, then learn the noise or turn to hard hints."""
         more = len(SOFT_EPSILONS) if self.epsilon == 0 else int(self.noise is not None)
         progress = Progress(self, X, self.n_init + 1 + more)
@@ -247,11 +252,12 @@ class DiscriminativeClustering(SoftmaxClusterer):
             progress.end()
             return fit
 
-        few = Few.of(rows, space, told.rows, rng)
-        problem = self._problem(rows, space, told, self.noise, few)
+        near, hinted = space.near(arranged.rows), arranged.hinted
+        few = Few.of(near, space, arranged)
+        problem = self._problem(near, space, hinted, told.terms, self.noise, few)
         best = self._best_start(few, problem, told, rng, run)
         if not few.everyone:
-            problem = self._problem(rows, space, told, self.noise)
+            problem = self._problem(near, space, hinted, told.terms, self.noise)
         fit = run(problem, best, self.max_iter)
         if self.noise is not None:
             fit = run(problem, fit.state, self.max_iter, learn=True).after(fit)
@@ -267,8 +273,6 @@ class DiscriminativeClustering(SoftmaxClusterer):
         state = fit.state
         self._space = space
         self.coef_, self.intercept_ = space.fold(state.W)
-        self.hinted_ = told.rows
-        self.hinted_proba_ = state.q
         self.noise_ = Noise.uniform(0.0, 0.0) if self.epsilon == 0 else state.noise
         self.lower_bounds_ = np.array(fit.bounds)
         self.lower_bound_ = fit.bounds[-1]

@@ -17,6 +17,7 @@ from likewise.base import HintedClusterer
 from likewise.discriminative._em import Fit, Problem, State
 from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._noise import Noise, NoiseKind
+from likewise.discriminative._order import Arranged, order_hinted_rows
 from likewise.discriminative._softmax import Objective, row_parts
 from likewise.discriminative._space import Space
 from likewise.discriminative._starts import Starts
@@ -46,7 +47,8 @@ class Told:
     hints : Supervision
         What is said of these alone, numbered from 0.
     used : ndarray
-        Which of them, by place, are named by hints that the method uses.
+        Which of them, by place, are named by hints that the method uses, in an order that depends on the
+        rows and their hints alone.
     terms : HintTerms
         What these hints say, of the rows in `used` alone.
     """
@@ -57,10 +59,13 @@ class Told:
     terms: HintTerms
 
     @classmethod
-    def of(cls, hints: Supervision, *, use_neither: bool) -> Told:
+    def of(cls, hints: Supervision, rows: Rows, *, use_neither: bool) -> Told:
         """Gather them."""
         named, few = hints.named()
         used = HintTerms(few, use_neither=use_neither).rows
+        if len(used):
+            mine = named[used]
+            used = used[order_hinted_rows(rows.take(mine), rows.weight_of(mine), few[used])]
         kept = few[used] if len(used) else Supervision.none(1)
         return cls(named, few, used, HintTerms(kept, use_neither=use_neither))
 
@@ -83,7 +88,7 @@ class Few:
     Z, weight : ndarray
         What the model sees of them, and their weights.
     told : ndarray
-        Which of them hints name, ascending.
+        Which of them hints name.
     everyone : bool
         Whether these are all rows there are.
     """
@@ -94,14 +99,15 @@ class Few:
     everyone: bool
 
     @classmethod
-    def of(cls, rows: Rows, space: Space, told: np.ndarray, rng: np.random.RandomState) -> Few:
-        """Gather them. How many rows there are decides, not where they are."""
-        n_free = len(rows) - len(told)
-        which = np.arange(len(rows))
-        if n_free > _FEW_ROWS:
-            which = np.sort(np.concatenate([told, drawn_free(n_free, _FEW_ROWS, told, rng)]))
-        Z = space.standardised(rows, which)
-        return cls(Z, rows.weight_of(which), np.searchsorted(which, told), n_free <= _FEW_ROWS)
+    def of(cls, near: Rows, space: Space, arranged: Arranged) -> Few:
+        """Gather them from the rows that were arranged, `near` as the space wants them."""
+        hinted = arranged.hinted
+        if arranged.sample is None or arranged.sample_weight is None:
+            everyone = np.arange(len(near))
+            return cls(space.standardised(near, everyone), near.weight_of(everyone), hinted, True)
+        which = np.concatenate([hinted, arranged.sample])
+        weight = np.concatenate([near.weight_of(hinted), arranged.sample_weight])
+        return cls(space.standardised(near, which), weight, np.arange(len(hinted)), False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +140,7 @@ class Model:
 def _labelled(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
     """Label the rows of a block; those that hints name have labels already."""
     mine = model.labels(block.X)
-    first, last = np.searchsorted(told, [block.rows.start, block.rows.stop])
+    first, last = np.searchsorted(told, [block.rows.start, block.rows.stop])  # ascending
     mine[told[first:last] - block.rows.start] = labels[first:last]
     return mine
 
@@ -166,11 +172,13 @@ class SoftmaxClusterer(HintedClusterer):
     n_jobs: int | None
     coef_: np.ndarray
     intercept_: np.ndarray
+    hinted_: np.ndarray
+    hinted_proba_: np.ndarray
     _space: Space
 
     # ------------------------------------------------------------------ fitting
 
-    def _told(self, hints: Supervision) -> Told:
+    def _told(self, hints: Supervision, rows: Rows) -> Told:
         """Gather what hints say. Refuse what cannot hold.
 
         Contradictions are refused by hard hints and warned of by soft ones.
@@ -180,7 +188,7 @@ class SoftmaxClusterer(HintedClusterer):
                 f"{type(self).__name__}: with n_clusters=1 all rows are together: no triplet can leave one "
                 "out. Ask for at least two clusters, or drop the triplets."
             )
-        told = Told.of(hints, use_neither=self.neither == "use")
+        told = Told.of(hints, rows, use_neither=self.neither == "use")
         links = told.hints.to_links()
         if self.epsilon == 0:
             self._hard_closure(links, told.named)
@@ -188,18 +196,27 @@ class SoftmaxClusterer(HintedClusterer):
             self._soft_closure(links, rows=told.named)
         return told
 
+    def _arranged(self, rows: Rows, told: Told, rng: np.random.RandomState) -> Arranged:
+        return Arranged.of(rows, told.rows, _FEW_ROWS, rng)
+
     def _problem(
-        self, rows: Rows, space: Space, told: Told, learned: NoiseKind | None = None, few: Few | None = None
+        self,
+        near: Rows,
+        space: Space,
+        hinted: np.ndarray,
+        terms: HintTerms,
+        learned: NoiseKind | None = None,
+        few: Few | None = None,
     ) -> Problem:
         """Return what is to be climbed: on rows wherever they are, or on few that were gathered."""
-        terms = {"m": told.terms.total_weight or 1.0, "tau": self.tau, "alpha": self.alpha}
+        scales = {"m": terms.total_weight or 1.0, "tau": self.tau, "alpha": self.alpha}
         if few is not None:
-            objective = Objective.of(few.Z, few.weight, few.told, self.n_clusters, **terms)
+            objective = Objective.of(few.Z, few.weight, few.told, self.n_clusters, **scales)
         else:
-            rows, see = space.seen(rows)
-            objective = Objective.over(rows, told.rows, self.n_clusters, see=see, **space.folded, **terms)
+            rows, see = space.seen(near)
+            objective = Objective.over(rows, hinted, self.n_clusters, see=see, **space.folded, **scales)
         epsilon = self.epsilon or SOFT_EPSILONS[0]
-        return Problem(objective, told.terms, Noise.uniform(epsilon, epsilon), learned)
+        return Problem(objective, terms, Noise.uniform(epsilon, epsilon), learned)
 
     def _best_start(self, few: Few, problem: Problem, told: Told, rng: Any, run: Run) -> State:
         """Try every start on few rows for a few iterations, and return where the best one is then."""
@@ -209,15 +226,17 @@ class SoftmaxClusterer(HintedClusterer):
 
     def _label_rows(self, rows: Rows, told: Told, q: np.ndarray) -> int:
         """Label all rows in one pass, and tell which hints that keeps; return how many clusters have rows."""
-        model, labels = self._model(), q.argmax(axis=1).astype(np.int32)
-        recipe = partial(_labelled, model, told.rows, labels)
+        ascending = np.argsort(told.rows)
+        self.hinted_, self.hinted_proba_ = told.rows[ascending], q[ascending]
+        model, labels = self._model(), self.hinted_proba_.argmax(axis=1).astype(np.int32)
+        recipe = partial(_labelled, model, self.hinted_, labels)
         column = rows.column(np.int32, recipe)
-        work = partial(_label, model, told.rows, labels)
+        work = partial(_label, model, self.hinted_, labels)
         counts = rows.sum(work, column, becomes=recipe, afresh=True)
         self.labels_ = rows.whole(column)
         of_named = np.zeros(max(len(told.named), 1), dtype=np.int32)  # without hints they speak of one row
         of_named[: len(told.named)] = model.labels(rows.take(told.named))
-        of_named[told.used] = labels
+        of_named[np.sort(told.used)] = labels
         self.violations_ = link_satisfaction(of_named, told.hints).of_rows(told.named)
         self.triplet_violations_ = triplet_satisfaction(of_named, told.hints)
         return int(np.count_nonzero(counts))
@@ -258,5 +277,5 @@ class SoftmaxClusterer(HintedClusterer):
 
 def drawn_free(n_free: int, size: int, told: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Draw different rows that no hint names, ascending; no array over all rows is made."""
-    at = drawn_rows(n_free, size, rng)
+    at, told = drawn_rows(n_free, size, rng), np.sort(told)
     return at + np.searchsorted(told - np.arange(len(told)), at, side="right")

@@ -181,7 +181,7 @@ class Objective:
     m, tau, alpha : float
         The total weight of the hints, and the weights of information and penalty. The bias is not penalised.
     told : ndarray
-        Where hinted rows are among `rows`, ascending. They count nothing there.
+        Where hinted rows are among `rows`, in the order of Z. They count nothing there.
     see : callable
         Makes of rows what the model sees, but for `offset` and `scale`.
     offset, scale : ndarray, optional
@@ -204,7 +204,7 @@ class Objective:
         offset: np.ndarray | None = None,
         scale: np.ndarray | None = None,
     ) -> None:
-        self._rows, self._see, self._told, self._Z = rows, see, told, Z
+        self._rows, self._see, self._told, self._Z = rows, see, np.sort(told), Z
         self.m, self._tau, self._alpha = m, tau, alpha
         of_told = float(weight.sum())
         total = rows.total_weight + (0.0 if len(told) else of_told)

@@ -72,9 +72,16 @@ class Space:
     phases: np.ndarray | None = None
 
     @classmethod
-    def of(cls, rows: Rows, n_fourier: int | None, gamma: float | None, rng: np.random.RandomState) -> Space:
-        """Find the scale of the columns in one pass, and draw the features."""
-        standard = cls.standard(rows.sum(Moments.of), rows)
+    def of(
+        cls,
+        moments: Moments,
+        rows: Rows,
+        n_fourier: int | None,
+        gamma: float | None,
+        rng: np.random.RandomState,
+    ) -> Space:
+        """Return the one in which columns have these moments, and draw the features."""
+        standard = cls.standard(moments, rows)
         if n_fourier is None:
             return standard
         gamma = 1.0 / rows.shape[1] if gamma is None else gamma
