@@ -6,7 +6,7 @@ ifneq ($(wildcard ../shared/data),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help run studio test test-all bench docs lint types format reproduce pictures clean
+.PHONY: help run studio test test-all test-oldest test-versions bench docs lint types format reproduce pictures clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,12 @@ test: $(VENV)/.dev  ## the tests (some minutes on two cores)
 test-all: $(VENV)/.dev  ## the tests, slow ones included
 	$(CALM) $(BIN)/python -m pytest -q -n 2
 
+test-oldest:  ## part of the tests with the lowest versions that pyproject.toml allows
+	$(PYTHON) tools/versions.py --oldest --venv $(VENV)
+
+test-versions:  ## part of the tests on each supported Python that is on this machine
+	$(PYTHON) tools/versions.py --venv $(VENV)
+
 bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	for room in kmeans mixture spectral discriminative metric multilabel studio scale; do $(BIN)/python benchmarks/$$room.py || exit 1; done
@@ -84,4 +90,4 @@ format: $(VENV)/.dev  ## put the form right
 	$(BIN)/ruff format .
 
 clean:  ## remove what the other commands made
-	rm -rf $(VENV) tools/node_modules docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-3.* tools/node_modules docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
