@@ -82,7 +82,7 @@ def on_cluster(path, n_workers, chunk):
 
     from distributed import Client, LocalCluster, wait
 
-    cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
     client = Client(cluster)
     n = len(np.load(path, mmap_mode="r"))
     chunks = (tuple(min(chunk, n - at) for at in range(0, n, chunk)), (D,))

@@ -10,12 +10,15 @@ NOTES = Path(__file__).parents[1] / "changes"
 
 
 def assemble(folder: Path = NOTES) -> str:
-    """Return the notes in the order of their numbers, one item each: what changed, then why."""
+    """Return the notes in the order of their numbers, one item each: what changed, then why.
+
+    Without notes, as after a release, it is empty.
+    """
     items = []
     for path in sorted(folder.glob("[0-9]*.md")):
         lines = path.read_text(encoding="utf-8").split("\n")
-        items.append("- " + "\n  ".join(line.strip() for line in lines if line.strip()))
-    return re.sub(r"[ \t]+\n", "\n", "\n".join(items) + "\n")
+        items.append("- " + "\n  ".join(line.strip() for line in lines if line.strip()) + "\n")
+    return re.sub(r"[ \t]+\n", "\n", "".join(items))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,23 @@
 """What tests of several rooms need."""
 
 import os
+import socket
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# Nothing here goes by the clock: a busy machine draws examples as slowly as it runs them.
+_UNTIMED = {
+    "deadline": None,
+    "suppress_health_check": [
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.function_scoped_fixture,  # the fixtures hold nothing that an example changes
+    ],
+}
+for _profile, _n_examples in (("dev", 10), ("ci", 50), ("deep", 500)):
+    hypothesis.settings.register_profile(_profile, max_examples=_n_examples, **_UNTIMED)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(scope="session")
@@ -13,6 +27,14 @@ def data_folder():
     if not folder.is_dir():
         pytest.skip("LIKEWISE_DATA names no folder of data files")
     return folder
+
+
+@pytest.fixture
+def closed_port():
+    """Return the number of a port on loopback that nobody listens at, and nobody can meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @pytest.fixture(scope="session")

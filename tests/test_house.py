@@ -1,6 +1,7 @@
 """The rooms of the house: imports go down, families do not know one another, importing is cheap."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,45 @@ def test_every_public_name_can_be_had():
     assert set(likewise.__all__) <= set(dir(likewise))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = likewise.nothing
+
+
+# ---------------------------------------------------------------------- a busy machine
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+# What a machine at load 20 misses, or what another process on it may have taken.
+HURRIES = {
+    r"deadline=(?!None)": "Hypothesis's deadline; the profiles in conftest.py have none",
+    r"suppress_health_check=\[": "it replaces the profile's list, and with it the one about slow examples",
+    r"(?<!\w)timeout=[\d.]+": "a timeout in seconds; use PATIENCE",
+    r"\.(?:wait|join)\((?:timeout=)?[\d]{1,3}\)": "a timeout in seconds; use PATIENCE",
+    r"(?:set_default_timeout|to_be_visible|to_have_count)\(.*timeout=[\d_]+": "a timeout of the browser's",
+    r"dashboard_address=None|:8787": "Dask's dashboard at its fixed port; use ':0'",
+    r"\.bind\(\([^)]*, [1-9]\d*\)\)|[^_]port=[1-9]\d*": "a fixed port; use 0",
+}
+
+
+@pytest.mark.parametrize(("pattern", "why"), HURRIES.items(), ids=list(HURRIES.values()))
+def test_nothing_goes_by_the_clock_or_a_fixed_port(pattern, why):
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.py")]
+    files = [*TESTS.rglob("*.py"), *pages, *SOURCE.rglob("*.py")]
+    if "timeout" in why or "Hypothesis" in why:
+        files = list(TESTS.rglob("*.py"))  # in the package timeouts are for people
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in files
+        if path not in (Path(__file__), TESTS / "conftest.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(pattern, line)
+    ]
+    assert found == [], why
+
+
+def test_hypothesis_has_no_deadline_and_does_not_mind_slow_examples():
+    import hypothesis
+
+    for name in ("dev", "ci", "deep"):
+        profile = hypothesis.settings.get_profile(name)
+        assert profile.deadline is None
+        assert hypothesis.HealthCheck.too_slow in profile.suppress_health_check
+    assert hypothesis.HealthCheck.too_slow in hypothesis.settings().suppress_health_check

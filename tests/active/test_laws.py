@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.active import (
@@ -27,7 +27,7 @@ STRATEGIES = [
     NormalizedPointUncertainty(n_trees=5),
 ]
 pytestmark = pytest.mark.filterwarnings("ignore:.*(distinct clusters|before its labels settled).*")
-laws = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+laws = settings(max_examples=15, deadline=None)
 
 
 @st.composite

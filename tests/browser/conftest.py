@@ -9,6 +9,7 @@ import pytest
 
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
+from patience import PATIENCE
 
 # The same engine without the frame of a window, which costs four times as much to open, if it is installed.
 SHELL = "/usr/bin/chromium-headless-shell"
@@ -133,11 +134,11 @@ class Served:
 
         self.thread = threading.Thread(target=self.server.serve, kwargs={"ready": ready}, daemon=True)
         self.thread.start()
-        assert up.wait(30), "the studio did not start"
+        assert up.wait(PATIENCE), "the studio did not start"
 
     def stop(self):
         self.server.stop()
-        self.thread.join(20)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive(), "the studio did not end"
 
     def person(self, name=None, role="annotator"):
@@ -193,6 +194,7 @@ def browser():
         from playwright import sync_api as playwright
     if not Path(CHROMIUM).exists():
         cannot(f"chromium is not installed: no {CHROMIUM}")
+    playwright.expect.set_options(timeout=PATIENCE * 1000)
     with playwright.sync_playwright() as started:
         found = started.chromium.launch(
             executable_path=CHROMIUM,
@@ -209,7 +211,7 @@ class Visitor:
         self.served = served
         self.person, link = served.person(role=role)
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        self.context.set_default_timeout(15_000)
+        self.context.set_default_timeout(PATIENCE * 1000)
         self.faults = []
         self.page = self.tab()
         self.page.goto(link)

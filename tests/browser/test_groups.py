@@ -4,16 +4,17 @@ import time
 
 import pytest
 
+from patience import PATIENCE
+
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
-PATIENCE = 20_000  # milliseconds; reached only when something is wrong
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 
 def open_groups(visitor):
     """Go to the gallery and wait for its cards."""
     visitor.go("groups")
-    expect(visitor.page.locator(".group-card").first).to_be_visible(timeout=PATIENCE)
+    expect(visitor.page.locator(".group-card").first).to_be_visible()
     return visitor.page
 
 
@@ -23,7 +24,7 @@ def notice(page):
 
 def last_event(visitor, kind="answer"):
     """The last event of somebody, once it is of this kind."""
-    end = time.monotonic() + PATIENCE / 1000
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         events = visitor.events()
         if events and events[-1].kind == kind:
@@ -157,13 +158,13 @@ def test_a_contradiction_shows_its_chain_and_is_resolved_there(studio, visit):
     visitor.go("conflicts")
     say(studio, visitor.person, (1, 4, "SAME"), (4, 7, "SAME"), (7, 1, "DIFFERENT"))
     conflict = page.locator(".conflict")
-    expect(conflict).to_have_count(1, timeout=PATIENCE)
+    expect(conflict).to_have_count(1)
     expect(conflict.locator(".chain-step.together")).to_have_count(2)
     expect(conflict.locator(".chain-step.apart")).to_have_count(1)
     for square in ("square-01.png", "square-04.png", "square-07.png"):
         expect(conflict).to_contain_text(square)
     conflict.locator(".chain-step.apart").get_by_role("button", name="Take this answer back").click()
-    expect(conflict).to_have_count(0, timeout=PATIENCE)
+    expect(conflict).to_have_count(0)
     expect(page.get_by_text("All answers fit together.")).to_be_visible()
     assert last_event(visitor, "undo").body["of"] == visitor.events()[2].seq
 
@@ -178,12 +179,12 @@ def test_a_question_behind_a_contradiction_is_answered_again(studio, visit):
     say(studio, visitor.person, (one, third, "SAME"), (third, other, "DIFFERENT"))
     visitor.go("conflicts")
     again = page.get_by_role("button", name="Answer again")
-    expect(again).to_have_count(1, timeout=PATIENCE)
+    expect(again).to_have_count(1)
     again.click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("button", name="Same", exact=True)).to_have_attribute("aria-pressed", "true")
     dialog.get_by_role("button", name="Different", exact=True).click()
-    expect(page.locator(".conflict")).to_have_count(0, timeout=PATIENCE)
+    expect(page.locator(".conflict")).to_have_count(0)
     said = last_event(visitor)
     assert said.question == asked.question
     assert said.body["answer"] == "DIFFERENT"
@@ -193,16 +194,16 @@ def test_annotators_do_not_see_what_others_said(studio, visit):
     first, second = visit(studio), visit(studio)
     say(studio, first.person, (2, 5, "SAME"), (5, 8, "SAME"), (8, 2, "DIFFERENT"))
     first.go("conflicts")
-    expect(first.page.locator(".conflict")).to_have_count(1, timeout=PATIENCE)
+    expect(first.page.locator(".conflict")).to_have_count(1)
     second.go("conflicts")
-    expect(second.page.get_by_text("can be seen by the owner only")).to_be_visible(timeout=PATIENCE)
+    expect(second.page.get_by_text("can be seen by the owner only")).to_be_visible()
     expect(second.page.locator(".conflict")).to_have_count(0)
     owner = visit(studio, role="owner")
     owner.go("conflicts")
     owner.page.locator(".conflict .chain-step.apart").get_by_role(
         "button", name="Take this answer back"
     ).click()
-    expect(first.page.locator(".conflict")).to_have_count(0, timeout=PATIENCE)
+    expect(first.page.locator(".conflict")).to_have_count(0)
 
 
 # ---------------------------------------------------------------------- people and results
@@ -220,12 +221,12 @@ def test_the_owner_lets_somebody_in_and_out_again(studio, visit, browser):
     context = browser.new_context()
     theirs = context.new_page()
     theirs.goto(link)
-    expect(theirs.get_by_role("link", name="Question")).to_be_visible(timeout=PATIENCE)
+    expect(theirs.get_by_role("link", name="Question")).to_be_visible()
     expect(theirs.get_by_role("link", name="People")).to_have_count(0)
     page.get_by_role("button", name="Lock out Dora").click()
     expect(page.get_by_role("row", name="Dora (locked out)")).to_be_visible()
     theirs.reload()
-    expect(theirs.get_by_role("heading", name="Please log in")).to_be_visible(timeout=PATIENCE)
+    expect(theirs.get_by_role("heading", name="Please log in")).to_be_visible()
     context.close()
 
 
@@ -261,7 +262,7 @@ def test_axe_finds_nothing(studio, visit, axe, route, scheme):
         "conflicts": "h1",
         "people": "table.people tbody tr",
     }
-    expect(page.locator(first[route]).first).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(first[route]).first).to_be_visible()
     assert axe(page) == []
 
 

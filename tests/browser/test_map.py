@@ -5,9 +5,10 @@ import time
 import numpy as np
 import pytest
 
+from patience import PATIENCE
+
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
-PATIENCE = 20_000  # milliseconds; reached only when something is wrong
 SHOWN = """() => {
   const canvas = document.querySelector('.map-points');
   const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -22,7 +23,7 @@ SHOWN = """() => {
 
 def eventually(look, what):
     """Look until it is so, for a while: under the page's policy Playwright cannot wait for a function."""
-    end = time.monotonic() + PATIENCE / 1000
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if found := look():
             return found
@@ -34,7 +35,7 @@ def open_map(visitor):
     """Go to the map and wait until it is drawn in the colours of groups."""
     page = visitor.page
     visitor.go("map")
-    expect(page.locator(".map-legend button").first).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".map-legend button").first).to_be_visible()
     eventually(lambda: recolours(page) > 0, "a map in colours")
     return page
 
@@ -84,7 +85,7 @@ def apart(points):
 
 def still(page):
     """Wait until a better layout has come and nothing moves any more."""
-    expect(page.locator(".map-status")).not_to_contain_text("on its way", timeout=PATIENCE)
+    expect(page.locator(".map-status")).not_to_contain_text("on its way")
     before = page.evaluate(SHOWN)
 
     def same():

@@ -9,7 +9,6 @@ from likewise.studio.records import NewEvent
 
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
-PATIENCE = 30_000  # milliseconds; reached only when something is wrong
 
 
 def give(served, person, i, j, word):
@@ -59,7 +58,7 @@ def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
     first, second = plant(served, visitor.person, (3, 7, "SAME"), (24, 35, "SAME"))
     visitor.go("conflicts")
     odd = page.locator(".odd")
-    expect(odd).to_have_count(2, timeout=PATIENCE)
+    expect(odd).to_have_count(2)
     expect(page.get_by_role("heading", name="Answers that look odd")).to_be_visible()
     shown = odd.filter(has_text="square-03.png")
     expect(shown).to_contain_text("square-07.png")
@@ -70,13 +69,13 @@ def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
     assert axe(page) == []
 
     shown.get_by_role("button", name="Take back").click()
-    expect(shown).to_have_count(0, timeout=PATIENCE)
+    expect(shown).to_have_count(0)
     undo = visitor.events()[-1]
     assert (undo.kind, undo.body["of"]) == ("undo", first)
 
     odd.filter(has_text="square-24.png").get_by_role("button", name="Keep").click()
     expect(page.locator(".hint-notice")).to_contain_text("Kept.")
-    expect(odd.filter(has_text="square-24.png")).to_have_count(0, timeout=PATIENCE)
+    expect(odd.filter(has_text="square-24.png")).to_have_count(0)
     kept = visitor.events()[-1]
     assert (kept.kind, kept.body["of"]) == ("confirm", second)
 
@@ -85,10 +84,10 @@ def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
     page.locator(".past").first.get_by_role("button", name="Undo").click()
     expect(page.locator(".past").first).to_contain_text("taken back")
     visitor.go("conflicts")
-    expect(odd.filter(has_text="square-24.png")).to_have_count(1, timeout=PATIENCE)
+    expect(odd.filter(has_text="square-24.png")).to_have_count(1)
 
     odd.get_by_role("button", name="Ask again").click()
-    expect(odd).to_have_count(0, timeout=PATIENCE)
+    expect(odd).to_have_count(0)
     assert kinds(visitor)[-3:] == ["confirm", "undo", "again"]
 
 

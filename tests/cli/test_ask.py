@@ -21,6 +21,7 @@ import pytest
 
 from likewise.active import Interview
 from likewise.supervision import read_hints
+from patience import PATIENCE
 
 SCRIPT = Path(sysconfig.get_path("scripts"), "likewise")
 NAMES = ["a1", "a2", "a3", "b1", "b2", "b3"]
@@ -64,7 +65,7 @@ class Asked:
 
     def wait_for(self, sign):
         while sign not in self.shown:
-            ready, _, _ = select.select([self.fd], [], [], 120)
+            ready, _, _ = select.select([self.fd], [], [], PATIENCE)
             assert ready, f"{sign!r} never appeared in {self.shown!r}"
             part = os.read(self.fd, 4096).decode()
             assert part, f"the command ended before {sign!r}: {self.shown!r}"
@@ -82,16 +83,16 @@ class Asked:
     def rest(self):
         """Wait for the end; return the exit code and what else was shown."""
         if not self.terminal:
-            stdout, stderr = self.process.communicate(timeout=120)
+            stdout, stderr = self.process.communicate(timeout=PATIENCE)
             return self.process.returncode, self.shown + stderr.decode(), stdout.decode()
         with contextlib.suppress(OSError):  # how Linux says that the other side is closed
             while part := os.read(self.fd, 4096).decode():
                 self.shown += part
-        return self.process.wait(120), self.shown, ""
+        return self.process.wait(PATIENCE), self.shown, ""
 
     def kill(self):
         self.process.kill()
-        self.process.communicate(timeout=120)
+        self.process.communicate(timeout=PATIENCE)
 
     def close(self):
         """Leave nothing behind, whatever went wrong."""

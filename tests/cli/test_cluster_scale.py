@@ -137,11 +137,12 @@ def test_what_is_wrong_with_files_and_hints(run, rows, words, said):
     assert sorted(rows.rglob("*")) == before
 
 
-def test_a_scheduler_that_does_not_answer_is_one_sentence(run, rows, monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_one_sentence(run, rows, monkeypatch, closed_port):
     monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.2)
-    words = ("--parquet", "rows", "--id", "name", "--scheduler", "tcp://127.0.0.1:9", "--out", "labels.csv")
+    address = f"tcp://127.0.0.1:{closed_port}"
+    words = ("--parquet", "rows", "--id", "name", "--scheduler", address, "--out", "labels.csv")
     said = run(*BASE, *words, code=1).stderr
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in said
+    assert f"no Dask scheduler answers at {address}" in said
     assert "Traceback" not in said
     assert not (rows / "labels.csv").exists()
 

@@ -277,9 +277,10 @@ def test_data_that_changed_or_are_gone_are_told_of(run, data, served):
 # ---------------------------------------------------------------------- another database
 
 
-def test_a_database_that_cannot_be_reached_is_told_before_a_project_is_made(run, data):
-    said = studio(run, "pics", "-k", "2", "--db", "postgresql://u:pass99word@127.0.0.1:1/x", code=1).stderr
-    assert "x on 127.0.0.1:1 cannot be reached" in said
+def test_a_database_that_cannot_be_reached_is_told_before_a_project_is_made(run, data, closed_port):
+    url = f"postgresql://u:pass99word@127.0.0.1:{closed_port}/x"
+    said = studio(run, "pics", "-k", "2", "--db", url, code=1).stderr
+    assert f"x on 127.0.0.1:{closed_port} cannot be reached" in said
     assert "pass99word" not in said
     assert not (data / "pics.likewise").exists()
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
 from likewise.distributed import ClusterError, fit, rows_of
 from likewise.distributed._rows import DaskRows
+from patience import PATIENCE
 from reference.problems import hints_for, some_rows
 
 distributed = pytest.importorskip("distributed")
@@ -101,7 +102,7 @@ def test_nothing_is_left_on_the_workers_by_a_fit_that_failed(client, at_pass):
         fit(PCKMeans(4, n_init=1, random_state=0), da.from_array(some_rows()[0], chunks=(60, 4)))
     assert held[0] > 0
     # Dask lets chunks go some time after nobody refers to them.
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while sum(client.run(left_behind).values()) and time.monotonic() < deadline:
         gc.collect()
     assert sum(client.run(left_behind).values()) == 0
@@ -121,17 +122,20 @@ def test_work_that_no_worker_survives_is_explained(mortal):
 
 def test_a_scheduler_lost_during_a_fit_is_told(at_pass):
     cluster = distributed.LocalCluster(n_workers=1, **IN_PROCESS)
-    with distributed.Client(cluster, set_as_default=False, timeout=1) as client:
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client._timeout = 1  # for connecting again, which will not happen
         at_pass({4}, cluster.close)
         with pytest.raises(ClusterError, match=r"scheduler at .* was lost during the fit.* Connect again"):
             fit(PCKMeans(3, random_state=0), da.from_array(some_rows()[0], chunks=(60, 4)), client=client)
+        client._timeout = PATIENCE  # for closing
 
 
-def test_a_scheduler_that_does_not_answer(monkeypatch):
+def test_a_scheduler_that_does_not_answer(monkeypatch, closed_port):
     monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.2)
     rows = da.zeros((10, 2), chunks=(5, 2))
-    with pytest.raises(ConnectionError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 "):
-        fit(PCKMeans(2), rows, client="tcp://127.0.0.1:9")
+    address = f"tcp://127.0.0.1:{closed_port}"
+    with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at {address} "):
+        fit(PCKMeans(2), rows, client=address)
     with pytest.raises(ConnectionError, match=r"no Dask scheduler answers at nonsense://here "):
         fit(PCKMeans(2), rows, client="nonsense://here")
 

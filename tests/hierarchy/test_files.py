@@ -2,7 +2,7 @@ import json
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hierarchy.drawn import HARD, hierarchies, names, same
@@ -61,7 +61,7 @@ def test_hard_names_come_back(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_drawn_hierarchies_come_back(tmp_path, format, data):
     tree = data.draw(hierarchies(tree=format == "newick"))
@@ -71,7 +71,7 @@ def test_drawn_hierarchies_come_back(tmp_path, format, data):
 
 
 @pytest.mark.parametrize("format", ["csv", "newick", "json"])
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_names_with_control_characters_come_back(tmp_path, format, data):
     labels = data.draw(names(letters=st.characters(categories=["Cc", "Zs", "Zl", "Zp", "Po"])))

@@ -14,6 +14,7 @@ from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPa
 from likewise.exceptions import OracleError
 from likewise.oracles import ConsoleOracle, LabelOracle, Wish
 from likewise.oracles._console import describe_suspect
+from patience import PATIENCE
 
 PAIR = Question.pair(3, 7, why="Row 3 is a neighbour of row 7, and row 1 of neither.")
 
@@ -321,11 +322,11 @@ def test_single_keys_count_at_a_terminal_and_arrows_do_not(terminal):
     thread, found = answers(terminal, PAIR)
     terminal.type_at("? help]", "\x1b[A\x1b[3~\x1bOHx")
     terminal.type_at("is no answer here", "y")
-    thread.join(20)
+    thread.join(PATIENCE)
     assert found[0].answer is Answer.SAME
     thread, found = answers(terminal, PAIR)
     terminal.type_at("? help]", "\x04")  # Ctrl-D
-    thread.join(20)
+    thread.join(PATIENCE)
     assert found == [Wish.QUIT]
 
 
@@ -333,7 +334,7 @@ def test_what_is_typed_before_the_question_appears_counts(terminal):
     for typed, meant in (("n", Answer.DIFFERENT), ("\x04", None)):
         os.write(terminal.master, typed.encode())
         thread, found = answers(terminal, PAIR)
-        thread.join(20)
+        thread.join(PATIENCE)
         assert getattr(found[0], "answer", None) is meant
 
 
@@ -341,7 +342,7 @@ def test_trays_are_lines_at_a_terminal(terminal):
     thread, found = answers(terminal, Question.piles([4, 6, 8]))
     terminal.type_at("? help]", "12")
     terminal.type_at("12", "1\n")
-    thread.join(20)
+    thread.join(PATIENCE)
     assert found[0].answer == Piles([[4, 8], [6]])
     os.write(terminal.master, b".\n")
     terminal.type_at("\n.", "")
@@ -354,7 +355,7 @@ def test_the_terminal_is_left_as_it_was(terminal):
     before = termios.tcgetattr(terminal.input.fileno())
     thread, _ = answers(terminal, PAIR)
     terminal.type_at("? help]", "n")
-    thread.join(20)
+    thread.join(PATIENCE)
     assert termios.tcgetattr(terminal.input.fileno()) == before
 
 
@@ -370,7 +371,7 @@ def test_a_whole_interview_at_a_terminal_by_single_keys(terminal):
         answer = truth.answer(question)
         terminal.type_at("? help]", "y" if answer is Answer.SAME else "n")
         copy.tell(question, answer)
-    thread.join(20)
+    thread.join(PATIENCE)
     assert done == [True]
     assert [(r.question, r.answer) for r in interview.replies] == [
         (r.question, r.answer) for r in copy.replies

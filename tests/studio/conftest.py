@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
+
 
 def cannot(reason):
     """Skip on somebody's machine; fail where everything has to be there."""
@@ -27,6 +29,13 @@ def programs():
     return Path(on_path).parent if on_path else None
 
 
+def free_port():
+    """Return a port that is free now; whoever takes it has to be ready to find it taken."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class PostgresServer:
     """A server of our own in a temporary folder, on loopback and a free port."""
 
@@ -41,9 +50,7 @@ class PostgresServer:
         )
         if self.as_user:
             shutil.chown(self.folder, "postgres", "postgres")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         secret = self.folder / "secret"
         secret.write_text(self.password)
         self._run(
@@ -62,7 +69,15 @@ class PostgresServer:
         )
         secret.unlink()
         self.process = None
-        self.start()
+        for _ in range(5):
+            try:
+                self.start()
+                return
+            except RuntimeError as error:  # another process was faster
+                if "could not bind" not in str(error):
+                    raise
+                self.port = free_port()
+        raise RuntimeError("PostgreSQL found no free port")
 
     def _run(self, program, *arguments):
         subprocess.run(
@@ -71,7 +86,7 @@ class PostgresServer:
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=PATIENCE,
             **self.as_user,
         )
 
@@ -88,7 +103,7 @@ class PostgresServer:
                 stderr=log,
                 **self.as_user,
             )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError((self.folder / "log").read_text(errors="replace")[-2000:])
@@ -98,7 +113,7 @@ class PostgresServer:
         import psycopg
 
         try:
-            psycopg.connect(self.url(), connect_timeout=2).close()
+            psycopg.connect(self.url(), connect_timeout=60).close()
         except psycopg.OperationalError:
             return False
         return True
@@ -106,7 +121,7 @@ class PostgresServer:
     def stop(self):
         if self.process is not None:
             self.process.send_signal(3)  # SIGQUIT: at once, as in a crash
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=PATIENCE)
             self.process = None
 
     def remove(self):

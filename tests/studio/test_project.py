@@ -15,6 +15,7 @@ from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.studio import project as project_module
 from likewise.studio.project import Project, folder_beside
 from likewise.studio.records import Described, Item, Settings
+from patience import PATIENCE
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -368,7 +369,7 @@ def test_a_server_that_was_killed_holds_nothing(tmp_path):
             assert project.running() == "http://127.0.0.1:9"
         finally:
             server.send_signal(signal.SIGKILL)
-            server.wait(timeout=20)
+            server.wait(timeout=PATIENCE)
     assert project.running() is None
     with project.lock("http://127.0.0.1:10"):
         assert project.running() == "http://127.0.0.1:10"

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.datasets import Dataset, load
@@ -238,7 +238,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters=";"), min_size=1
 )
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=30)
 @given(st.data(), st.sampled_from(["csv", "parquet"]))
 def test_what_is_written_comes_back(tmp_path, data, ending):
     names = data.draw(st.lists(WORDS, min_size=1, max_size=3, unique=True))

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.exceptions import ChangedIdsWarning, FileFormatError, ShuffledIdsWarning, SupervisionError
@@ -62,7 +62,7 @@ def test_everything_comes_back(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=50)
 @given(hints=drawn_hints(), data=st.data())
 def test_drawn_hints_come_back_whatever_the_ids(tmp_path, format, hints, data):
     texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)

@@ -19,9 +19,10 @@ from likewise.studio.project import Project
 from likewise.studio.server import StudioServer
 from likewise.studio.service._people import digest_of
 from likewise.studio.service._studio import id_of
+from patience import PATIENCE, wait_until
 from small_projects import make, opened
 from studio.http.web import HEADERS, answer, ask
-from studio.service.desk import PATIENCE, Clock, Desk, names, new_key, wait_until
+from studio.service.desk import Clock, Desk, names, new_key
 
 HEADER = {"X-Likewise": "1"}
 
@@ -40,10 +41,10 @@ class Running:
 
         self.thread = threading.Thread(target=self.server.serve, kwargs={"ready": tell}, daemon=True)
         self.thread.start()
-        assert ready.wait(20)
+        assert ready.wait(PATIENCE)
 
     def client(self, name=None):
-        client = httpx.Client(base_url=self.server.url, headers=HEADER, timeout=20)
+        client = httpx.Client(base_url=self.server.url, headers=HEADER, timeout=PATIENCE)
         self.clients.append(client)
         person = self.studio.people.owner() if name is None else self.studio.people.add(name, "annotator")[0]
         token = self.studio.people.link_token(person.id)
@@ -52,7 +53,7 @@ class Running:
 
     def stop(self):
         self.server.stop()
-        self.thread.join(15)
+        self.thread.join(PATIENCE)
 
     def close(self):
         self.stop()
@@ -145,7 +146,7 @@ def test_what_is_wrong_with_the_project_is_told_to_the_owner_alone(running):
     running.studio.hub.emit("trouble", {"text": "the data file is gone"})
     running.studio.hub.emit("layout", {"method": "the end", "final": True})
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert "trouble" in heard["owner"]
     assert "trouble" not in heard["Ann"]
 
@@ -282,7 +283,7 @@ class Process:
 
     def end(self, how):
         self.process.send_signal(how)
-        self.process.wait(20)
+        self.process.wait(PATIENCE)
         self.process.stdout.close()
         self.process.stderr.close()
         return self.process.returncode
@@ -309,7 +310,9 @@ class Annotator(threading.Thread):
         while self.url is not None:
             url = self.url
             try:
-                with httpx.Client(base_url=url, headers=HEADER, cookies=self.cookies, timeout=20) as client:
+                with httpx.Client(
+                    base_url=url, headers=HEADER, cookies=self.cookies, timeout=PATIENCE
+                ) as client:
                     self._work(client, url)
             except httpx.HTTPError:
                 with self.moved:  # it was killed; the next one is on its way
@@ -368,7 +371,7 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, ki
         for one in people:
             one.go_to(None)
     for one in people:
-        one.join(20)
+        one.join(PATIENCE)
     # The project opens by itself; what was on its way is sent again and counts once.
     desk = Desk(Project.open(project.folder), clock=Clock(time.time()))
     try:
@@ -397,7 +400,7 @@ def test_a_server_that_is_told_to_end_ends_with_its_worker(tmp_path):
     wait_until(lambda: psutil.Process(process.process.pid).children(recursive=True), "a worker")
     children = psutil.Process(process.process.pid).children(recursive=True)
     assert process.end(signal.SIGINT) in (0, -signal.SIGINT)
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert not alive
     with project.lock("http://another"):
         assert os.path.exists(project.folder / "lock")

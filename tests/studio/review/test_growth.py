@@ -10,8 +10,8 @@ from likewise.studio.jobs import worker
 from likewise.studio.jobs.worker import Worker
 from likewise.studio.project import Project
 from likewise.studio.service import _studio
+from patience import wait_until
 from small_projects import make
-from studio.service.desk import wait_until
 
 pytest.importorskip("sqlalchemy")
 
@@ -38,6 +38,7 @@ def test_a_folder_that_takes_long_to_look_through_is_looked_through_seldom(open_
         time.sleep(0.05)
 
     monkeypatch.setattr(_studio, "_LOOK_EVERY", 0.001)
+    monkeypatch.setattr(_studio, "_LOOK_SHARE", 1e-6)  # of the time: not again while this test runs
     monkeypatch.setattr(Project, "changed_source", slow)
     desk = open_studio()
     refresh = desk.hub.refresh

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from studio.service.desk import wait_until
+from patience import PATIENCE, wait_until
 
 pytest.importorskip("sqlalchemy")
 
@@ -25,7 +25,7 @@ def test_somebody_can_begin_to_watch_while_the_database_is_slow(open_studio):
 
     def slow(work):
         reading.set()
-        assert done.wait(20)
+        assert done.wait(PATIENCE)
         return []
 
     read, desk.hub.store.read = desk.hub.store.read, slow
@@ -33,9 +33,9 @@ def test_somebody_can_begin_to_watch_while_the_database_is_slow(open_studio):
     thread.start()
     watching = threading.Thread(target=lambda: desk.hub.watch(lambda *_: None), daemon=True)
     try:
-        assert reading.wait(20)
+        assert reading.wait(PATIENCE)
         watching.start()
-        watching.join(10)
+        watching.join(PATIENCE)
         assert not watching.is_alive()
     finally:
         desk.hub.store.read = read

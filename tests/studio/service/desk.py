@@ -1,28 +1,17 @@
 """A studio of real parts for tests: a SQLite store, the real brain in a thread, and a clock that is set."""
 
 import threading
-import time
 import uuid
 
 from likewise.studio.jobs.brain import Brain
 from likewise.studio.jobs.layout import plain_layout
 from likewise.studio.service import Studio
+from patience import wait_until
 from small_projects import make
-
-PATIENCE = 20  # seconds after which something that should happen is held not to
 
 
 def new_key():
     return uuid.uuid4().hex
-
-
-def wait_until(holds, what="it"):
-    """Wait for a condition, and say what did not happen."""
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not happen within {PATIENCE} s")
-        time.sleep(0.002)
 
 
 class Clock:

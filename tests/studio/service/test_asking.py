@@ -4,11 +4,12 @@ import threading
 from collections import Counter, defaultdict
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.studio.service import BadRequest, Clash, NotFound
-from studio.service.desk import Clock, ids_of, new_key, wait_until
+from patience import wait_until
+from studio.service.desk import Clock, ids_of, new_key
 
 pytest.importorskip("sqlalchemy")
 
@@ -338,7 +339,7 @@ def test_a_skip_can_be_revisited(desk, ann):
 # ---------------------------------------------------------------------- laws
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None)
 @given(
     steps=st.lists(
         st.tuples(st.integers(0, 2), st.sampled_from(["right", "wrong", "UNSURE", "skip", "undo", "again"])),

@@ -15,8 +15,9 @@ import pytest
 
 from likewise.studio.records import NewEvent
 from likewise.studio.store import BadValue, InUse, StoreError, Unreachable, open_store
+from patience import PATIENCE, wait_until
 from small_projects import make
-from studio.service.desk import Desk, wait_until
+from studio.service.desk import Desk
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_a_server_that_stops_and_comes_back(own_postgres):
 
 def test_works_that_wait_for_one_another_are_run_again(store, ann):
     """Two works append the same two keys in opposite order: PostgreSQL ends one of them."""
-    first = threading.Barrier(2, timeout=20)
+    first = threading.Barrier(2, timeout=PATIENCE)
     runs = []
 
     def work(order):
@@ -147,9 +148,9 @@ def test_an_address_that_is_none_is_refused_without_repeating_it(url):
     assert "tr0ub4dor" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_server_that_is_not_there_is_said():
+def test_a_server_that_is_not_there_is_said(closed_port):
     with pytest.raises(Unreachable, match="cannot be reached"):
-        open_store("postgresql://ann:x@127.0.0.1:1/db")
+        open_store(f"postgresql://ann:x@127.0.0.1:{closed_port}/db")
 
 
 def test_a_user_who_may_not_write_is_told(postgres):

@@ -10,6 +10,7 @@ import pytest
 
 from likewise.studio.records import QueuedQuestion
 from likewise.studio.store import BadValue
+from patience import PATIENCE
 
 from .twin import TwinQueue
 
@@ -190,7 +191,7 @@ def test_many_people_at_once_never_get_too_many_of_one(store, overlap):
     names = [f"q{i}" for i in range(n_questions)]
     store.write(lambda t: t.refill(pairs(*names)))
     start, count, wanted = threading.Barrier(n_people), threading.Lock(), n_questions * overlap
-    got, deadline = Counter(), time.monotonic() + 60
+    got, deadline = Counter(), time.monotonic() + PATIENCE
 
     def take(person):
         n_mine = 0

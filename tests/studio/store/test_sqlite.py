@@ -10,6 +10,7 @@ import pytest
 
 from likewise.studio.records import NewEvent
 from likewise.studio.store import DiskFull, StoreError, Unreachable, open_store
+from patience import PATIENCE
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def at_once(store, works):
 
     def first(t):
         busy.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE)
 
     def result(work):
         try:
@@ -63,7 +64,7 @@ def at_once(store, works):
 
     with ThreadPoolExecutor(len(works) + 1) as pool:
         pool.submit(store.write, first)
-        assert busy.wait(20)
+        assert busy.wait(PATIENCE)
         waiting = [pool.submit(result, work) for work in works]
         while store._tasks.qsize() < len(works):
             pass

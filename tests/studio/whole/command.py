@@ -10,7 +10,8 @@ import threading
 import httpx
 import psutil
 
-from studio.service.desk import new_key, wait_until
+from patience import PATIENCE, wait_until
+from studio.service.desk import new_key
 
 HEADERS = {"X-Likewise": "1"}
 RUN = "from likewise.cli.main import cli; cli(prog_name='likewise')"
@@ -71,9 +72,9 @@ class Command:
         """End it, and return its exit code and what it said."""
         children = self.children()
         send(self.process.pid)
-        code = self.process.wait(20)
-        self._reader.join(5)
-        _, alive = psutil.wait_procs(children, timeout=10)
+        code = self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        _, alive = psutil.wait_procs(children, timeout=PATIENCE)
         assert not alive
         return code, "".join(self.stderr)
 
@@ -84,14 +85,14 @@ class Command:
             for child in self.children():
                 child.kill()
             self.process.kill()
-        self.process.wait(20)
-        self._reader.join(5)
+        self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
         self.process.stdout.close()
         self.process.stderr.close()
 
     def log_in(self, link):
         """A person who comes by a link."""
-        client = httpx.Client(base_url=self.url, headers=HEADERS, timeout=30)
+        client = httpx.Client(base_url=self.url, headers=HEADERS, timeout=PATIENCE)
         self.clients.append(client)
         reply = client.post("/api/login", json={"token": link.partition("#")[2]})
         assert reply.status_code == 200, reply.text

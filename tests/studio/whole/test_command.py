@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from likewise.studio.project import Project
-from studio.service.desk import wait_until
+from patience import PATIENCE, wait_until
 from studio.whole.command import RUN
 
 pytest.importorskip("fastapi")
@@ -38,7 +38,7 @@ def test_a_second_command_gives_another_link_and_the_first_goes_on(start, tmp_pa
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     said = json.loads(again.stdout)
@@ -103,7 +103,7 @@ def test_pictures_with_odd_names_are_served(start, tmp_path):
 def test_the_server_does_not_read_scikit_learn_before_the_page_is_up():
     words = "import sys, likewise.studio.server, likewise.studio.jobs.worker; print('sklearn' in sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", words], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert done.stdout.strip() == "False"
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from likewise.studio.project import Project
+from patience import PATIENCE, wait_until
 from small_projects import opened
-from studio.service.desk import new_key, wait_until
+from studio.service.desk import new_key
 
 pytest.importorskip("fastapi")
 OPTIONS = ("--text", "text", "--id", "name", "-k", "2")
@@ -38,7 +39,7 @@ def all_at_once(people, n):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(PATIENCE)
     assert not failed
 
 
