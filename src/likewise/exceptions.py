@@ -14,6 +14,7 @@
     └── MissingDependencyError (ImportError)    an optional package is wanted and absent
     UserWarning
     ├── InconsistentSupervisionWarning          a soft method goes on with contradictory hints
+    ├── QuestionableHintsWarning                hints were accepted, but may not mean what was intended
     └── ChangedIdsWarning                       hints were written for other sample ids than these
         └── ShuffledIdsWarning                  for the same ids, in another order
 
@@ -33,6 +34,7 @@ __all__ = [
     "LikewiseError",
     "MissingDependencyError",
     "OracleError",
+    "QuestionableHintsWarning",
     "ShuffledIdsWarning",
     "SupervisionError",
     "UnsupportedSupervisionError",
@@ -85,6 +87,10 @@ class MissingDependencyError(LikewiseError, ImportError):
 
 class InconsistentSupervisionWarning(UserWarning):
     """A soft method was given contradictory hints and weighs them against one another."""
+
+
+class QuestionableHintsWarning(UserWarning):
+    """Hints were accepted, but something about them may not be what was intended."""
 
 
 class ChangedIdsWarning(UserWarning):

@@ -167,7 +167,6 @@ def test_two_bags_of_one_name_are_refused(files):
         ),
         ("bag,labels\nr1,owl,wren\n", "bags.csv:2: 3 cell(s) where the header has 2."),
         ('bag,labels\nr1,"owl\n', "bags.csv:2: a quote is opened and never closed"),
-        ("bag;labels\nr1;owl\n", "separated by ';'; wanted commas"),
         ("bag,label\nr1,owl\n", "One line tells all labels of a bag"),
         ("id,bag,labels\n0,r1,owl\n", "read it with read_hints"),
         ("bag,labels,colour\nr1,owl,red\n", "wanted bag and labels. Rename or remove the others"),

@@ -1,5 +1,7 @@
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from likewise import Supervision
-from likewise.exceptions import InconsistentSupervisionError, SupervisionError
+from likewise.exceptions import InconsistentSupervisionError, QuestionableHintsWarning, SupervisionError
 from reference.supervision import (
     drawn_bags,
     drawn_hints,
@@ -65,7 +67,7 @@ def test_labels_of_any_kind():
         np.array([0, -1, 1]),
         np.array([0, -1, 1], dtype=np.int8),
         np.array([0.0, -1.0, 1.0]),
-        pd.Series([0, -1, 1], index=[7, 8, 9]),
+        pd.Series([0, -1, 1]),
         pd.Series([0, None, 1], dtype="Int64"),
         [0, np.nan, 1],
         np.array([0, None, 1], dtype=object),
@@ -73,6 +75,35 @@ def test_labels_of_any_kind():
 )
 def test_missing_labels_are_seen_whatever_holds_them(labels):
     assert Supervision.from_labels(labels, missing=-1).label_codes.tolist() == [0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[2, -1, 1], np.array([2, -1, 1]), np.array([2.0, -1.0, 1.0]), [2, None, 1], [2, np.int8(-1), 1]],
+)
+def test_minus_one_means_unlabelled_and_the_repr_says_so(labels):
+    hints = Supervision.from_labels(labels)
+    assert hints.label_codes.tolist() == [1, -1, 0]
+    assert hints == Supervision.from_labels([2, None, 1])
+    says = "2 label(s) of 2 class(es), -1 read as unlabelled"
+    assert (says in repr(hints)) == (None not in list(labels))
+    assert repr(hints[:2]).endswith("-1 read as unlabelled)") == (None not in list(labels))
+    assert repr(pickle.loads(pickle.dumps(hints))) == repr(hints)
+
+
+def test_minus_one_is_a_class_if_nothing_is_missing_or_labels_are_words():
+    assert Supervision.from_labels([2, -1, 1], missing=None).classes == (-1, 1, 2)
+    assert Supervision.from_labels(["2", "-1", "1"]).classes == ("-1", "1", "2")
+    assert Supervision.from_labels([False, True]).classes == (False, True)
+    bare = repr(Supervision.from_labels([2, -1, 1], missing=None))
+    assert "unlabelled" not in bare
+
+
+def test_labels_minus_one_and_one_are_questioned():
+    with pytest.warns(QuestionableHintsWarning, match="pass missing=None"):
+        hints = Supervision.from_labels([1, -1, 1])
+    assert hints.label_codes.tolist() == [0, -1, 0]
+    assert len(Supervision.from_labels([1, -1, 1], missing=None).classes) == 2
 
 
 def test_false_is_not_the_missing_marker_0():
@@ -237,6 +268,107 @@ def test_groups_may_be_sets():
     assert Supervision.from_links(4, must_groups=[{3, 1}]).must_groups.members.tolist() == [1, 3]
 
 
+# ------------------------------------------------------------------ rows named by index label
+
+
+@pytest.mark.parametrize(
+    "index", [["a", "b", "c", "d"], [30, 10, 20, 0], [("x", 1), ("x", 2), ("y", 1), ("y", 2)]]
+)
+@pytest.mark.parametrize("as_pandas", [True, False])
+def test_hints_name_rows_by_index_label(index, as_pandas):
+    p, q, r, s = index
+    names = pd.Index(index) if as_pandas else index
+    hints = Supervision.from_links(
+        index=names, must=[(q, p)], cannot=[(s, q)], must_groups=[[p, q, r]], must_weights=[2]
+    )
+    assert hints == Supervision.from_links(
+        4, must=[(0, 1)], cannot=[(1, 3)], must_groups=[[0, 1, 2]], must_weights=[2]
+    )
+    assert Supervision.from_triplets(index=names, triplets=[(s, q, p)], answers="AC") == (
+        Supervision.from_triplets(4, [(3, 1, 0)], "AC")
+    )
+    frame = pd.DataFrame({"left": [q, s], "right": [p, q], "link": ["must", "no"], "who": ["Ann", "Bo"]})
+    given = Supervision.from_frame(frame, index=names, a="left", b="right")
+    assert given == Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 3)])
+
+
+def test_a_data_frame_of_links_has_weights_and_words_for_links():
+    frame = pd.DataFrame(
+        {"a": [10, 20, 10], "b": [20, 30, 30], "same": [True, False, False], "weight": [1, 2, 3]}
+    )
+    hints = Supervision.from_frame(frame, index=pd.Index([30, 20, 10]), link="same")
+    assert hints == Supervision.from_links(
+        3, must=[(2, 1)], cannot=[(1, 0), (2, 0)], cannot_weights=[2, 3], must_weights=[1]
+    )
+    for word, kind in (("Yes", "must"), ("n", "cannot"), (" same ", "must"), (1, "must"), (-1.0, "cannot")):
+        one = Supervision.from_frame({"a": [0], "b": [1], "link": [word]}, index=range(2))
+        assert len(getattr(one, kind)) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: Supervision.from_links(must=[(0, 1)]), "index=df.index if they name rows by label"),
+        (lambda: Supervision.from_links(3, index=["a", "b"]), "n_samples is 3, but index has 2 labels"),
+        (lambda: Supervision.from_links(index=["a", "b", "a"]), "rows 0 and 2 both have the index label 'a'"),
+        (lambda: Supervision.from_links(index=pd.DataFrame({"x": [1]})), "such as df.index; got DataFrame"),
+        (lambda: Supervision.from_links(index=[1, 2], must=[(1, "2")]), "did you mean 2, of type int?"),
+        (
+            lambda: Supervision.from_links(index=["wren", "owl"], must=[("wrem", "owl")]),
+            "did you mean 'wren'?",
+        ),
+        (lambda: Supervision.from_links(index=["a", "b"], must=["ab"]), "must\\[0\\] is 'ab'"),
+        (lambda: Supervision.from_links(index=["a", "b"], must=[("a",)]), "1 label\\(s\\); wanted 2"),
+        (
+            lambda: Supervision.from_frame({"a": [0], "b": [1], "link": ["must"]}),
+            "pass index=df.index of the data",
+        ),
+        (lambda: Supervision.from_frame({"a": [0], "b": [1]}, index=range(2)), "no column 'link'"),
+        (
+            lambda: Supervision.from_frame({"a": [0], "b": [1], "link": [0]}, index=range(2)),
+            "0 may mean cannot",
+        ),
+        (
+            lambda: Supervision.from_frame({"a": [0], "b": [7], "link": [1]}, index=range(2)),
+            "row 0 of the frame",
+        ),
+    ],
+)
+def test_labels_that_name_no_row_are_refused(call, says):
+    with pytest.raises(SupervisionError, match=says):
+        call()
+
+
+def test_a_series_is_aligned_by_its_index_or_refused():
+    data = pd.DataFrame({"x": range(4)}, index=[40, 30, 20, 10])
+    labels = pd.Series(["wren", "owl"], index=[10, 40])
+    hints = Supervision.from_labels(labels, index=data.index)
+    assert hints == Supervision.from_labels(["owl", None, None, "wren"])
+    assert hints == Supervision.from_labels({10: "wren", 40: "owl"}, index=data.index)
+    bags = Supervision.from_bags(pd.Series(["r1", "r2"], index=[10, 20]), {"r1": ["wren"]}, index=data.index)
+    assert bags == Supervision.from_bags([None, None, "r2", "r1"], {"r1": ["wren"]})
+    with pytest.raises(SupervisionError, match=r"pass labels\.to_numpy\(\)"):
+        Supervision.from_labels(labels)
+    with pytest.raises(SupervisionError, match="bags is a Series with an index of its own"):
+        Supervision.from_bags(pd.Series(["r1", "r2"], index=[1, 0]))
+    with pytest.raises(SupervisionError, match="labels names 50, which is not in the index"):
+        Supervision.from_labels(pd.Series(["wren"], index=[50]), index=data.index)
+    with pytest.raises(SupervisionError, match="2 entries, but index has 4 labels"):
+        Supervision.from_labels(["wren", "owl"], index=data.index)
+    with pytest.raises(SupervisionError, match="must_weights is a Series whose index"):
+        Supervision.from_links(3, must=[(0, 1), (1, 2)], must_weights=pd.Series([1.0, 2.0], index=[1, 0]))
+
+
+def test_index_labels_do_not_import_pandas():
+    code = (
+        "import sys; from likewise import Supervision\n"
+        "Supervision.from_labels([0, -1, 2]); Supervision.from_links(index=['a', 'b'], must=[('a', 'b')])\n"
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 # ------------------------------------------------------------------ bad input
 
 
@@ -250,7 +382,7 @@ def test_groups_may_be_sets():
         ({"must": [0, 1]}, r"got shape \(2,\)"),
         ({"must": [(0, 1), (2,)]}, "the lengths differ"),
         ({"must": [(0.0, 1.0)]}, "integer row numbers, got values of type float64"),
-        ({"must": [("a", "b")]}, "RowIds"),
+        ({"must": [("a", "b")]}, "pass index="),
         ({"must": [(True, False)]}, "integer row numbers"),
         ({"must": np.array([[2**63, 0]], dtype=np.uint64)}, "names row 9223372036854775808"),
         ({"must": [(0, 1)], "must_weights": [0]}, r"must_weights\[0\] is 0.0; weights must be finite"),

@@ -182,7 +182,7 @@ def checked_truth(truth: Any, n_samples: int) -> npt.NDArray[Any]:
     classes = np.asarray(truth)
     if classes.shape != (n_samples,):
         raise SupervisionError(f"truth must be one class a row, shape ({n_samples},); got {classes.shape}.")
-    unknown = np.flatnonzero(Supervision.from_labels(classes).label_codes < 0)
+    unknown = np.flatnonzero(Supervision.from_labels(classes, missing=None).label_codes < 0)
     if len(unknown):
         raise SupervisionError(
             f"truth has no class for {len(unknown)} row(s), the first of them row {unknown[0]}, and clusters "

@@ -230,7 +230,7 @@ def _without(
         )
     if "labels" in hints.kinds:
         codes = np.where(labels, -1, hints.label_codes).tolist()
-        kept |= Supervision.from_labels([None if c < 0 else hints.classes[c] for c in codes])
+        kept |= Supervision.from_labels([None if c < 0 else hints.classes[c] for c in codes], missing=None)
     return kept
 
 

@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 from likewise.active import Answer, OddOne, Piles, Question
 from likewise.base import Rule, integer
 from likewise.exceptions import SupervisionError
-from likewise.oracles._labels import LabelOracle
+from likewise.oracles._labels import LabelOracle, read_classes
 from likewise.oracles._simulated import (
     PROBABILITY,
     ErringOracle,
@@ -62,7 +62,7 @@ class CoarseOracle:
     """
 
     def __init__(self, y: Any, groups: int | Mapping[Any, Hashable], *, X: Any = None) -> None:
-        labels = Supervision.from_labels(y)
+        labels = read_classes(y)
         self.groups: dict[Hashable, Hashable]
         if isinstance(groups, Mapping):
             self.groups = _check_groups(groups, labels.classes)
@@ -113,7 +113,7 @@ class ConfusionOracle(ErringOracle):
 
     def __init__(self, y: Any, confusion: Mapping[tuple[Any, Any], float], *, seed: int = 0) -> None:
         super().__init__(y, seed)
-        self.confusion, self._chances = _check_confusion(confusion, Supervision.from_labels(y).classes)
+        self.confusion, self._chances = _check_confusion(confusion, read_classes(y).classes)
 
     def _compute_chance(self, question: Question, pairs: Pairs) -> float:
         codes = [sorted((int(self._codes[i]), int(self._codes[j]))) for i, j in pairs]
@@ -123,7 +123,7 @@ class ConfusionOracle(ErringOracle):
 def choose_confusions(y: Any, X: Any, rate: float, seed: int) -> dict[tuple[Any, Any], float]:
     """Return pairs of classes to confuse such that the mean error over random pairs of rows is the rate."""
     check_argument("make_oracle", "seed", seed, integer(0))
-    labels = Supervision.from_labels(y)
+    labels = read_classes(y)
     pairs = list(combinations(range(len(labels.classes)), 2))
     if X is None:
         order = np.random.default_rng(seed).permutation(len(pairs))

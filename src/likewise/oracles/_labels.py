@@ -9,6 +9,11 @@ from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision
 
 
+def read_classes(y: Any) -> Supervision:
+    """Return the true classes of rows as labels; -1 is a class, and a Series counts by position."""
+    return Supervision.from_labels(y.to_numpy() if hasattr(y, "to_numpy") else y, missing=None)
+
+
 class LabelOracle:
     """Answers by the classes of the rows, and is never wrong.
 
@@ -32,7 +37,7 @@ class LabelOracle:
     """
 
     def __init__(self, y: Any) -> None:
-        self._codes = Supervision.from_labels(y).label_codes
+        self._codes = read_classes(y).label_codes
 
     def answer(self, question: Question) -> Answer | OddOne | Piles:
         """Return what the classes say."""

@@ -8,10 +8,10 @@ from likewise.active import Oracle
 from likewise.base import choice
 from likewise.oracles._class_errors import CoarseOracle, ConfusionOracle, choose_confusions
 from likewise.oracles._fatigue import FatigueOracle
+from likewise.oracles._labels import read_classes
 from likewise.oracles._look_alike import LookAlikeOracle
 from likewise.oracles._noisy import NoisyOracle
 from likewise.oracles._simulated import PROBABILITY, check_argument
-from likewise.supervision import Supervision
 
 ErrorKind = Literal["uniform", "look-alike", "coarse", "fatigue", "confusion"]
 
@@ -97,6 +97,6 @@ def make_oracle(
         return FatigueOracle(y, rate=start, final_rate=final, n_questions=n_questions, seed=seed)
     if kind == "confusion":
         return ConfusionOracle(y, choose_confusions(y, X, rate, seed), seed=seed)
-    n_classes = len(Supervision.from_labels(y).classes)
+    n_classes = len(read_classes(y).classes)
     n_merged = max(1, round(rate * n_classes)) if rate > 0 else 0
     return CoarseOracle(y, max(1, n_classes - n_merged), X=X)

@@ -290,4 +290,4 @@ def single_label_links(hints: Supervision) -> Supervision:
     """Return the must-links that bags of a single label imply, and the cannot-links between such bags."""
     sets = LabelSets.of(hints.bags, hints.n_samples)
     labels = [sets.classes[c] if c >= 0 else None for c in sets.alone()]
-    return Supervision.from_labels(labels).to_links()
+    return Supervision.from_labels(labels, missing=None).to_links()

@@ -178,13 +178,8 @@ def _check_header(header: list[str], path: str) -> None:
     header[:] = [name.lower() for name in header]
     if {BAG, LABELS} <= set(header) <= {BAG, LABELS, NOTE}:
         return
-    tip = next((sep for sep in (";", "\t") if len(header) == 1 and sep in header[0]), None)
     way_on = "Rename or remove the others; a column `note` may stay."
-    if tip:
-        way_on = (
-            f"The cells seem to be separated by {tip!r}; wanted commas, and {PARTED_BY!r} between labels."
-        )
-    elif "id" in header:
+    if "id" in header:
         way_on = "A table that names rows by their ids is one of hints: read it with read_hints."
     elif "label" in header and LABELS not in header:
         way_on = f"One line tells all labels of a bag, as in r1,wren{PARTED_BY}owl."

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Hashable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
 import numpy as np
 
-from likewise.exceptions import InconsistentSupervisionError, SupervisionError
+from likewise.exceptions import InconsistentSupervisionError, QuestionableHintsWarning, SupervisionError
 from likewise.supervision._rows import IntArray, ReadOnly, frozen
 
 
@@ -53,6 +54,7 @@ class Labels(ReadOnly):
 
     codes: IntArray
     classes: tuple[Hashable, ...]
+    marker: Any = field(default=None, compare=False)  # the value that was read as unlabelled, for the repr
 
     @classmethod
     def of(cls, labels: Any, missing: Any = None, *, what: str = "labels") -> Labels:
@@ -75,7 +77,8 @@ class Labels(ReadOnly):
             raise SupervisionError(f"{what} must be hashable: {error}.") from error
         code = {value: c for c, value in enumerate(classes)}
         codes = np.fromiter((-1 if v is None else code[v] for v in known), dtype=np.int64, count=len(known))
-        return cls(frozen(codes), classes)
+        marked = any(k is None and not is_missing(v, None) for k, v in zip(known, values, strict=True))
+        return cls(frozen(codes), classes, missing if marked else None)
 
     @classmethod
     def _of_plain(cls, labels: np.ndarray, missing: Any) -> Labels:
@@ -83,7 +86,8 @@ class Labels(ReadOnly):
         values, codes = np.unique(labels, return_inverse=True)
         known = np.array([not is_missing(v, missing) for v in values.tolist()], dtype=bool)
         lookup = np.where(known, np.cumsum(known) - 1, -1)
-        return cls(frozen(lookup[codes.reshape(-1)].astype(np.int64)), tuple(values[known].tolist()))
+        marker = None if known.all() else missing
+        return cls(frozen(lookup[codes.reshape(-1)].astype(np.int64)), tuple(values[known].tolist()), marker)
 
     def __len__(self) -> int:
         return int((self.codes >= 0).sum())
@@ -99,7 +103,7 @@ class Labels(ReadOnly):
         used = np.unique(codes[codes >= 0])
         lookup = np.full(len(self.classes) + 1, -1, dtype=np.int64)
         lookup[used] = np.arange(len(used))
-        return Labels(frozen(lookup[codes]), tuple(self.classes[c] for c in used))
+        return Labels(frozen(lookup[codes]), tuple(self.classes[c] for c in used), self.marker)
 
     def union(self, other: Labels, n_samples: int, *, said: str = "is labelled") -> Labels:
         """Return the labels of both, or say which row was given two."""
@@ -115,8 +119,20 @@ class Labels(ReadOnly):
             raise InconsistentSupervisionError(
                 f"row {i} {said} {classes[mine[i]]!r} and {classes[theirs[i]]!r}. Keep one of the two."
             )
-        return Labels(frozen(np.where(mine >= 0, mine, theirs)), classes)
+        marker = self.marker if self.marker is not None else other.marker
+        return Labels(frozen(np.where(mine >= 0, mine, theirs)), classes, marker)
 
     def summary(self) -> str:
         """Say what is inside in a few words."""
-        return f"{len(self)} label(s) of {len(self.classes)} class(es)"
+        text = f"{len(self)} label(s) of {len(self.classes)} class(es)"
+        return text if self.marker is None else f"{text}, {self.marker!r} read as unlabelled"
+
+    def warn_of_two_signs(self) -> None:
+        """Warn if -1 was read as unlabelled where -1 and 1 may well be the two classes."""
+        if self.marker == -1 and self.classes == (1,):
+            warnings.warn(
+                "the labels are -1 and 1, and -1 is read as unlabelled, as scikit-learn does. If -1 is a "
+                "class, pass missing=None.",
+                QuestionableHintsWarning,
+                stacklevel=3,
+            )

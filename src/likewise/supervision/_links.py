@@ -12,6 +12,24 @@ from likewise.exceptions import SupervisionError
 from likewise.supervision._groups import Groups
 from likewise.supervision._rows import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
 
+_MUST = ("must", "must-link", "must_link", "ml", "same", "yes", "y", "true", "1", "+1", "1.0")
+_CANNOT = ("cannot", "cannot-link", "cannot_link", "cl", "different", "no", "n", "false", "-1", "-1.0")
+LINK_WORDS = dict.fromkeys(_MUST, "must") | dict.fromkeys(_CANNOT, "cannot")
+
+
+def parse_link(cell: Any) -> str:
+    """Return "must" or "cannot" for a cell of a table of links; ValueError says which words are known.
+
+    0 is not among them: it stands for "different" in some tables and for "not known" in others.
+    """
+    word = str(cell).strip().lower()
+    if word not in LINK_WORDS:
+        tip = " 0 may mean cannot or not known: write cannot, or leave the link out."
+        raise ValueError(
+            f"the link is {cell!r}; wanted must or cannot, yes or no.{tip * (word in ('0', '0.0'))}"
+        )
+    return LINK_WORDS[word]
+
 
 def check_pairs(values: Any, weights: Any, n_samples: int, *, what: str) -> tuple[IntArray, FloatArray]:
     """Check pairs and bring them to one form: i < j, sorted, each once with its largest weight."""

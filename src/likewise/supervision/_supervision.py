@@ -16,8 +16,9 @@ from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, OnConflict, Relation
 from likewise.supervision._diagnosis import Diagnosis, diagnose
 from likewise.supervision._groups import Groups
+from likewise.supervision._index import RowIndex, align, check_same_index
 from likewise.supervision._labels import Labels
-from likewise.supervision._links import Links
+from likewise.supervision._links import Links, parse_link
 from likewise.supervision._rows import (
     FloatArray,
     IntArray,
@@ -80,10 +81,11 @@ class Supervision:
     @classmethod
     def from_links(
         cls,
-        n_samples: int,
+        n_samples: int | None = None,
         must: Any = None,
         cannot: Any = None,
         *,
+        index: Any = None,
         must_weights: Any = None,
         cannot_weights: Any = None,
         must_groups: Any = None,
@@ -95,10 +97,14 @@ class Supervision:
 
         Parameters
         ----------
-        n_samples : int
-            The number of rows, ``len(X)``.
+        n_samples : int, optional
+            The number of rows, ``len(X)``; not needed with `index`.
         must, cannot : array-like of shape (n, 2), optional
-            Pairs of row numbers; neither the order of the pairs nor the order within a pair matters.
+            Pairs of row numbers, or of labels of `index`; neither the order of the pairs nor the order
+            within a pair matters.
+        index : pandas.Index or sequence of shape (n_samples,), optional
+            The label of each row, such as ``df.index``. Pairs and groups then name rows by label, also where
+            the labels are integers.
         must_weights, cannot_weights : float or array-like of shape (n,), optional
             How much each link counts (default 1). A link given twice counts once, with the larger weight.
         must_groups, cannot_groups : list of lists of rows, optional
@@ -106,36 +112,120 @@ class Supervision:
             m (m - 1) / 2 links and takes m numbers.
         must_group_weights, cannot_group_weights : float or array-like, optional
             The weight of each link that a group stands for.
+
+        Examples
+        --------
+        >>> hints = Supervision.from_links(index=["a", "b", "c"], must=[("a", "c")])
+        >>> hints.must.tolist()
+        [[0, 2]]
         """
-        n = check_n_samples(n_samples)
+        for what, hinted, weights in (("must", must, must_weights), ("cannot", cannot, cannot_weights)):
+            check_same_index(hinted, weights, what)
+        names = RowIndex.of(index, n_samples)
+        n = names.n_samples
         links = Links.of(
             n,
-            must,
-            cannot,
+            names.rows(must, "must", width=2),
+            names.rows(cannot, "cannot", width=2),
             must_weights,
             cannot_weights,
-            must_groups,
-            cannot_groups,
+            names.rows(must_groups, "must_groups"),
+            names.rows(cannot_groups, "cannot_groups"),
             must_group_weights,
             cannot_group_weights,
         )
         return cls(n, {"links": links})
 
     @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        index: Any = None,
+        a: str = "a",
+        b: str = "b",
+        link: str = "link",
+        weight: str = "weight",
+    ) -> Supervision:
+        """Make hints from a data frame with one link a row.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, or mapping of column to values
+            The links. Other columns are ignored.
+        index : pandas.Index or sequence of shape (n_samples,)
+            The label of each row of the data, such as ``df.index``, which the columns `a` and `b` name;
+            ``range(len(X))`` if they hold row numbers.
+        a, b : str, default="a" and "b"
+            The columns that name the two rows of a link.
+        link : str, default="link"
+            The column that says must or cannot. Also understood are same and different, yes and no, True and
+            False, 1 and -1.
+        weight : str, default="weight"
+            The column of weights; without such a column each link counts 1.
+
+        Examples
+        --------
+        >>> links = {"left": ["a", "b"], "right": ["c", "c"], "same": [True, False]}
+        >>> hints = Supervision.from_frame(links, index=["a", "b", "c"], a="left", b="right", link="same")
+        >>> hints.must.tolist(), hints.cannot.tolist()
+        ([[0, 2]], [[1, 2]])
+        """
+        if index is None:
+            raise SupervisionError(
+                "from_frame needs the labels of the rows of the data: pass index=df.index of the data that "
+                f"the columns {a!r} and {b!r} name, or index=range(len(X)) if they hold row numbers."
+            )
+        columns = list(frame.columns if hasattr(frame, "columns") else frame)
+        for name in (a, b, link, *([weight] if weight != "weight" else [])):
+            if name not in columns:
+                raise SupervisionError(
+                    f"the frame has no column {name!r}; its columns are {', '.join(map(repr, columns))}. "
+                    "Name the columns with a=, b= and link=."
+                )
+        first, second, words = (list(frame[name]) for name in (a, b, link))
+        weights = list(frame[weight]) if weight in columns else [1.0] * len(first)
+        pairs: dict[str, list[tuple[int, ...]]] = {"must": [], "cannot": []}
+        pair_weights: dict[str, list[float]] = {"must": [], "cannot": []}
+        names = RowIndex.of(index)
+        for row, cells in enumerate(zip(first, second, words, weights, strict=True)):
+            try:
+                kind = parse_link(cells[2])
+            except ValueError as error:
+                raise SupervisionError(f"row {row} of the frame: {error}") from None
+            pairs[kind].append(tuple(names.row(label, f"row {row} of the frame") for label in cells[:2]))
+            pair_weights[kind].append(cells[3])
+        return cls.from_links(
+            names.n_samples,
+            pairs["must"],
+            pairs["cannot"],
+            must_weights=pair_weights["must"],
+            cannot_weights=pair_weights["cannot"],
+        )
+
+    @classmethod
     def from_triplets(
-        cls, n_samples: int, triplets: Any, answers: Any = "AB", *, weights: Any = None
+        cls,
+        n_samples: int | None = None,
+        triplets: Any = None,
+        answers: Any = "AB",
+        *,
+        index: Any = None,
+        weights: Any = None,
     ) -> Supervision:
         """Make hints from answers to "which two of these three belong together?".
 
         Parameters
         ----------
-        n_samples : int
-            The number of rows.
+        n_samples : int, optional
+            The number of rows; not needed with `index`.
         triplets : array-like of shape (n, 3)
             Rows (a, b, c).
         answers : {"AB", "AC", "BC", "NEITHER"} or a sequence of them
             The two that belong together and leave the third out; NEITHER if all three or no two do.
             The default reads each triplet as "a is more like b than c".
+        index : pandas.Index or sequence of shape (n_samples,), optional
+            The label of each row; triplets then name rows by label.
         weights : float or array-like of shape (n,), optional
             How much each triplet counts.
 
@@ -146,11 +236,14 @@ class Supervision:
         >>> Supervision.from_triplets(5, [(4, 1, 0)], "AC").answer_words
         ('AC',)
         """
-        n = check_n_samples(n_samples)
-        return cls(n, {"triplets": Triplets.of(n, triplets, answers, weights)})
+        names = RowIndex.of(index, n_samples)
+        rows = names.rows(triplets, "triplets", width=3)
+        return cls(names.n_samples, {"triplets": Triplets.of(names.n_samples, rows, answers, weights)})
 
     @classmethod
-    def from_bags(cls, bags: Any, bag_labels: Mapping[Any, Any] | None = None) -> Supervision:
+    def from_bags(
+        cls, bags: Any, bag_labels: Mapping[Any, Any] | None = None, *, index: Any = None
+    ) -> Supervision:
         """Make hints from bags: groups of rows that were told about together.
 
         Parameters
@@ -159,32 +252,51 @@ class Supervision:
             Each row's bag, any hashable; None for a row in no bag.
         bag_labels : mapping of bag to a collection of labels, optional
             What each bag holds. A bag that is absent, or None, is unlabelled.
+        index : pandas.Index or sequence of shape (n_samples,), optional
+            The label of each row; `bags` may then be a Series or a mapping of label to bag.
 
         Examples
         --------
         >>> Supervision.from_bags(["r1", "r1", "r2"], {"r1": ["wren", "thrush"]})
         Supervision(3 rows: 2 bag(s), 1 of them labelled)
         """
-        part = Bags.of(bags, bag_labels)
+        part = Bags.of(align(bags, index, "bags"), bag_labels)
         return cls(len(part.codes), {"bags": part})
 
     @classmethod
-    def from_labels(cls, labels: Any, *, missing: Any = None) -> Supervision:
+    def from_labels(cls, labels: Any, *, index: Any = None, missing: Any = -1) -> Supervision:
         """Make hints from the labels of some rows.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Each row's label, any hashable. None and NaN always mean "not known".
-        missing : object, optional
-            A further marker for "not known", such as -1 or "".
+            Each row's label, any hashable. None and NaN always mean "not known". A Series must be indexed
+            0, 1, 2 and so on, unless `index` is given.
+        index : pandas.Index or sequence of shape (n_samples,), optional
+            The label of each row of the data, such as ``df.index``. `labels` may then be a Series, which is
+            aligned by its index, or a mapping of index label to class; rows that it does not name are
+            unlabelled.
+        missing : object, default=-1
+            A further marker for "not known", such as "". By default the number -1, which scikit-learn uses;
+            None if -1 is a class.
+
+        Warns
+        -----
+        QuestionableHintsWarning
+            If -1 and 1 are the only labels, since -1 may then be a class.
 
         Examples
         --------
-        >>> Supervision.from_labels([0, -1, 1, -1, 1], missing=-1)
-        Supervision(5 rows: 3 label(s) of 2 class(es))
+        >>> Supervision.from_labels([0, -1, 1, -1, 1])
+        Supervision(5 rows: 3 label(s) of 2 class(es), -1 read as unlabelled)
+        >>> Supervision.from_labels([0, -1, 1, -1, 1], missing=None)
+        Supervision(5 rows: 5 label(s) of 3 class(es))
+        >>> Supervision.from_labels({"b": "wren"}, index=["a", "b", "c"]).label_codes
+        array([-1,  0, -1])
         """
-        part = Labels.of(labels, missing)
+        part = Labels.of(align(labels, index, "labels"), missing)
+        if missing == -1 and not isinstance(missing, bool):
+            part.warn_of_two_signs()
         return cls(len(part.codes), {"labels": part})
 
     # ------------------------------------------------------------------ being row-aligned
@@ -272,7 +384,7 @@ class Supervision:
             if isinstance(value, np.ndarray):
                 return (value.shape, value.tobytes())
             if isinstance(value, Links | Triplets | Bags | Labels | Groups):
-                return tuple(plain(getattr(value, field.name)) for field in fields(value))
+                return tuple(plain(getattr(value, field.name)) for field in fields(value) if field.compare)
             return value
 
         return (self.n_samples, *((kind, plain(part)) for kind, part in self._all.items()))

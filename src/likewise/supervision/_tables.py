@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from likewise.exceptions import FileFormatError, SupervisionError
+from likewise.supervision._links import parse_link
 from likewise.supervision._records import ALL_LABELS, FIELDS, USES, WEIGHTED, Problems, Record, weight_of
 
-LINK_WORDS = {
-    **dict.fromkeys(("must", "must-link", "must_link", "ml", "same", "1", "+1"), "must"),
-    **dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "different", "-1"), "cannot"),
-}
 # What a header must hold, and what it may hold besides; the first that fits is meant.
 LAYOUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "general": (("kind",), FIELDS[1:]),
@@ -23,6 +21,9 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bags": (("id", "bag"), ("labels",)),
 }
 NOTE = "note"  # a column for people; it is not read
+# A column of one of these names means something, and is refused where the layout does not use it.
+_MEANINGFUL = frozenset({*FIELDS, "link", "labels"})
+DELIMITERS = (",", ";", "\t")
 TYPES: dict[str, Callable[[str], Hashable]] = {
     "int": int,
     "float": float,
@@ -31,26 +32,33 @@ TYPES: dict[str, Callable[[str], Hashable]] = {
 TYPED = ("label", "bag", "bag_label")  # what a table may hold as other than text, said in its first line
 
 
-def layout_of(header: Sequence[str], path: str) -> str:
-    """Recognise a layout by the names of its columns, or say which there are."""
+def layout_of(header: Sequence[str], path: str) -> tuple[str, tuple[str, ...]]:
+    """Recognise a layout by the names of its columns; return it with the columns that it does not use.
+
+    A column that has a meaning in another layout, or nearly the name of one that is used, is refused.
+    """
     where = f"{path}: the columns are {', '.join(map(repr, header))}"
     if len(set(header)) < len(header):
         raise FileFormatError(f"{where}: a name occurs twice.")
     for layout, (needed, allowed) in LAYOUTS.items():
         if not set(needed) <= set(header):
             continue
-        if unknown := sorted(set(header) - {*needed, *allowed, NOTE}):
-            raise FileFormatError(
-                f"{where}; {unknown[0]!r} is not known beside {', '.join(needed)}. "
-                f"Known are {', '.join([*allowed, NOTE])}; rename or remove the others."
-            )
-        return layout
-    known = "; ".join(",".join(needed) for needed, _ in LAYOUTS.values())
-    sep = next((sep for sep in (";", "\t") if len(header) == 1 and sep in header[0]), None)
-    tip = f" The cells seem to be separated by {sep!r}; wanted commas." if sep else ""
+        known = [*needed, *allowed, NOTE]
+        unused = tuple(name for name in header if name not in known)
+        for name in unused:
+            near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.75)
+            if name in _MEANINGFUL or near:
+                meant = f" Did you mean {near[0]!r}?" if near else ""
+                raise FileFormatError(
+                    f"{where}; {name!r} is not known beside {', '.join(needed)}. "
+                    f"Known are {', '.join([*allowed, NOTE])}; rename or remove the others.{meant}"
+                )
+        return layout, unused
+    wanted = "; ".join(",".join(needed) for needed, _ in LAYOUTS.values())
+    tip = ""
     if {"bag", "labels"} <= set(header):
         tip = " A table of what bags hold belongs to a table of rows in bags: see read_bags."
-    raise FileFormatError(f"{where}; wanted a first row with one of these: {known}.{tip}")
+    raise FileFormatError(f"{where}; wanted a first row with one of these: {wanted}.{tip}")
 
 
 def table_records(
@@ -61,13 +69,16 @@ def table_records(
 ) -> Iterator[Record]:
     """Yield the records of a table, noting the rows that are malformed."""
     header = [str(name).strip().lower() for name in header]
-    layout = layout_of(header, problems.path)
+    layout, unused = layout_of(header, problems.path)
+    if unused:
+        problems.notes.append(f"ignored the column(s) {', '.join(map(repr, unused))}, which no hint uses.")
     for line, row in rows:
         if len(row) != len(header):
             problems.add(line, f"{len(row)} cell(s) where the header has {len(header)}.")
             continue
         cells = dict(zip(header, row, strict=True))
-        cells.pop(NOTE, None)
+        for name in (NOTE, *unused):
+            cells.pop(name, None)
         try:
             yield from _simple(layout, line, cells) if layout != "general" else _general(line, cells, types)
         except ValueError as error:
@@ -110,10 +121,13 @@ def _typed(cell: Any, type_name: str) -> Any:
 def _simple(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Record]:
     if layout == "links":
         _needed(cells, ("a", "b", "link"))
-        kind = LINK_WORDS.get(str(cells["link"]).strip().lower())
-        if kind is None:
-            raise ValueError(f"the link is {cells['link']!r}; wanted must or cannot.")
-        yield Record(line, kind, a=cells["a"], b=cells["b"], weight=weight_of(cells.get("weight", "")))
+        yield Record(
+            line,
+            parse_link(cells["link"]),
+            a=cells["a"],
+            b=cells["b"],
+            weight=weight_of(cells.get("weight", "")),
+        )
     elif layout == "triplets":
         _needed(cells, ("a", "b", "c", "answer"))
         weight = weight_of(cells.get("weight", ""))
@@ -143,9 +157,25 @@ def _of_one_id(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Record
 # ---------------------------------------------------------------------- CSV
 
 
+def find_delimiter(text: str) -> str:
+    """Return the delimiter that cuts the first row into the most cells; a comma if none does."""
+
+    def count_cells(delimiter: str) -> int:
+        try:
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+            return len(next((row for row in reader if row), []))
+        except csv.Error:
+            return 0
+
+    return max(DELIMITERS, key=count_cells)
+
+
 def csv_rows(text: str, first_line: int, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV text with the line on which each begins; blank lines are passed over."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """Yield the rows of a text with the line on which each begins; blank lines are passed over.
+
+    The cells are separated by commas, semicolons or tabs; the first row tells which.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=find_delimiter(text), strict=True)
     while True:
         line = first_line + reader.line_num
         try:
@@ -183,9 +213,9 @@ def table_cells(record: Record) -> list[str]:
     return [*map(str, values), "" if weight == 1 else repr(weight)]
 
 
-def csv_line(cells: Iterable[str]) -> str:
+def csv_line(cells: Iterable[str], delimiter: str = ",") -> str:
     """Return one line of CSV, quoting what must be (the csv module leaves a lone carriage return bare)."""
-    return ",".join(
-        '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in '",\r\n') else cell
+    return delimiter.join(
+        '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in f'"{delimiter}\r\n') else cell
         for cell in cells
     )

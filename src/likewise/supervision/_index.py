@@ -1,0 +1,158 @@
+"""Hints that name rows by label: the index of a data frame, or any sequence of distinct labels.
+
+pandas is recognised by its attributes and never imported.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likewise.exceptions import SupervisionError
+from likewise.supervision._rows import check_n_samples
+
+_MANY = 20_000  # with more labels, no close match is sought
+
+
+class RowIndex:
+    """The labels of the rows of a data set, or their number if hints name them by number."""
+
+    def __init__(self, n_samples: int, labels: tuple[Hashable, ...] | None) -> None:
+        self.n_samples, self.labels = n_samples, labels
+
+    @classmethod
+    def of(cls, index: Any, n_samples: Any = None) -> RowIndex:
+        """Check the labels of the rows; None means that hints name rows by number."""
+        if index is None:
+            if n_samples is None:
+                raise SupervisionError(
+                    "the number of rows is not known. Pass n_samples=len(X) if hints name rows by number, or "
+                    "index=df.index if they name rows by label."
+                )
+            return cls(check_n_samples(n_samples), None)
+        if is_pandas(index) or isinstance(index, str | bytes | Mapping) or not isinstance(index, Iterable):
+            raise SupervisionError(
+                f"index must be the labels of the rows, such as df.index; got {type(index).__name__}."
+            )
+        labels = tuple(index.tolist() if hasattr(index, "tolist") else index)
+        if n_samples is not None and check_n_samples(n_samples) != len(labels):
+            raise SupervisionError(
+                f"n_samples is {n_samples}, but index has {len(labels)} labels; leave n_samples out."
+            )
+        names = cls(check_n_samples(len(labels)), labels)
+        if len(names._row_of) < len(labels):
+            row, label = next((r, v) for r, v in enumerate(labels) if names._row_of[v] != r)
+            raise SupervisionError(
+                f"rows {row} and {names._row_of[label]} both have the index label {label!r}, so that a hint "
+                "cannot name one of them. Use df.reset_index(drop=True), or row numbers."
+            )
+        return names
+
+    @cached_property
+    def _row_of(self) -> dict[Hashable, int]:
+        return {label: row for row, label in enumerate(self.labels or ())}
+
+    def row(self, label: Any, where: str) -> int:
+        """Return the row with this label; `where` begins the error if there is none."""
+        try:
+            return self._row_of[label]
+        except (KeyError, TypeError):
+            raise SupervisionError(
+                f"{where} names {label!r}, which is not in the index{self._tip(label)}"
+            ) from None
+
+    def _tip(self, label: Any) -> str:
+        """Name the label that may have been meant."""
+        if self.n_samples > _MANY:
+            return "."
+        texts = {str(known): known for known in self._row_of}
+        near = difflib.get_close_matches(str(label), texts, n=1, cutoff=0.75)
+        if not near:
+            return "."
+        known = texts[near[0]]
+        kind = f", of type {type(known).__name__}" if near[0] == str(label) else ""
+        return f"; did you mean {known!r}{kind}?"
+
+    def rows(self, values: Any, what: str, *, width: int | None = None) -> Any:
+        """Return lists of labels as lists of rows; `width` is the length that each must have."""
+        if self.labels is None or values is None:
+            return values
+        if hasattr(values, "to_numpy"):
+            values = values.to_numpy()
+        found = []
+        for place, labels in enumerate(values.tolist() if hasattr(values, "tolist") else values):
+            where = f"{what}[{place}]"
+            if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+                raise SupervisionError(
+                    f"{where} is {labels!r}; wanted {width or 'some'} labels of the index."
+                )
+            rows = [self.row(label, where) for label in labels]
+            if width is not None and len(rows) != width:
+                raise SupervisionError(f"{where} has {len(rows)} label(s); wanted {width}.")
+            found.append(rows)
+        return found
+
+
+def is_pandas(value: Any) -> bool:
+    """Tell whether this is a Series or a data frame of pandas, or works like one."""
+    return hasattr(value, "iloc") and hasattr(value, "index")
+
+
+def align(values: Any, index: Any, what: str) -> Any:
+    """Return one value a row, in the order of the rows; None where a Series or mapping has none.
+
+    A Series is aligned by its index. Without the index of the data, only a Series that is indexed 0, 1, 2
+    and so on can be read.
+    """
+    if index is None:
+        if is_pandas(values) and getattr(values, "ndim", 0) == 1 and not _is_numbered(values.index):
+            raise SupervisionError(
+                f"{what} is a Series with an index of its own ({_shown(values.index)}). To align it with the "
+                "rows of the data, pass index=df.index; if it is in the order of the rows, pass "
+                f"{what}.to_numpy()."
+            )
+        return values
+    names = RowIndex.of(index)
+    if isinstance(values, Mapping):
+        labels, cells = list(values), list(values.values())
+    elif is_pandas(values) and getattr(values, "ndim", 0) == 1:
+        labels, cells = values.index.tolist(), values.tolist()
+    else:
+        if hasattr(values, "__len__") and len(values) != names.n_samples:
+            raise SupervisionError(
+                f"{what} has {len(values)} entries, but index has {names.n_samples} labels. Pass a Series or "
+                "a mapping to name some of the rows."
+            )
+        return values
+    aligned: list[Any] = [None] * names.n_samples
+    given: set[int] = set()
+    for label, cell in zip(labels, cells, strict=True):
+        row = names.row(label, what)
+        if row in given:
+            raise SupervisionError(f"{what} names the index label {label!r} twice; keep one of the two.")
+        given.add(row)
+        aligned[row] = cell
+    return aligned
+
+
+def check_same_index(hinted: Any, weights: Any, what: str) -> None:
+    """Refuse weights that are a Series with another index than that of the data frame of links."""
+    if is_pandas(weights):
+        expected = hinted.index if is_pandas(hinted) else range(len(weights))
+        if list(weights.index) != list(expected):
+            raise SupervisionError(
+                f"{what}_weights is a Series whose index ({_shown(weights.index)}) is not that of {what}. "
+                f"Pass {what}_weights.to_numpy() if both are in the same order."
+            )
+
+
+def _is_numbered(index: Any) -> bool:
+    return bool(np.array_equal(np.asarray(index), np.arange(len(index))))
+
+
+def _shown(index: Any) -> str:
+    return ", ".join(map(repr, list(index[:3]))) + (", …" if len(index) > 3 else "")
