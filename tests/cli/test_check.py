@@ -68,7 +68,6 @@ def test_data_without_usable_features_can_still_be_checked(run, files):
     [
         (None, "there is no file 'hints.csv'."),
         ("a,b,link\na1,a1,must\n", "hints.csv:2: the id 'a1' is named twice."),
-        ("a;b;link\na1;a2;must\n", "wanted commas"),
         ("a,b,link\na1,a9,must\n", "no row has the id 'a9'"),
     ],
 )
@@ -91,3 +90,11 @@ def test_bad_data_and_bad_usage(run, files):
 def test_data_from_stdin(run, files):
     text = (files / "data.csv").read_text()
     assert "6 rows" in run("check", "hints.csv", "-", "--id", "name", input=text).stdout
+
+
+def test_notes_on_hints_made_in_a_spreadsheet(run, files):
+    (files / "hints.csv").write_text("id;label;who\na1;1;Ann\na2;-1;Bo\na3;2;Ann\n")
+    result = run("check", "hints.csv", "data.csv", "--id", "name")
+    said = " ".join(result.output.split())
+    assert "1 label(s) of -1 were read as unlabelled" in said
+    assert "ignored the column(s) 'who'" in said

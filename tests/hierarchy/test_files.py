@@ -178,11 +178,6 @@ def test_tables_that_people_write(file):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (
-            "parent;child\na;b\n",
-            "pets.csv:1: the columns are 'parent;child'; there is no parent and no child. ",
-        ),
-        ("parent;child\na;b\n", "separated by ';'; wanted commas."),
         ("a,b\n", "there is no parent and no child. Begin the file with the line parent,child."),
         ("# pets\nparent,kid\n", "pets.csv:2: the columns are 'parent', 'kid'; there is no child."),
         (

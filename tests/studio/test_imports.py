@@ -375,3 +375,13 @@ def test_the_same_answer_in_json_lines_and_csv_is_the_same(tmp_path, store):
     import_answers(store, IDS, put(tmp_path, json.dumps(row) + "\n", "x.jsonl"))
     text = "a,b,answer,seconds,time\na1,a2,SAME,2.0,2026-03-09T13:00:00+01:00\n"
     assert import_answers(store, IDS, put(tmp_path, text)).n_new == 0
+
+
+@pytest.mark.parametrize("column", ["label", "group"])
+def test_minus_one_among_whole_numbers_means_unlabelled(store, tmp_path, column):
+    done = import_answers(
+        store, IDS, put(tmp_path, f"id;{column}\na1;0\n a2 ;0\nb1;-1\nb2;-1\n", "earlier.tsv")
+    )
+    assert done.n_new == 1
+    assert [words[1:] for words in said(store)] == [("a1", "a2", "SAME")]
+    assert any("-1" in note for note in done.notes)

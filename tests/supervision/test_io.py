@@ -1,6 +1,7 @@
 import json
 import os
 import stat
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.exceptions import ChangedIdsWarning, FileFormatError, ShuffledIdsWarning, SupervisionError
+from likewise.exceptions import (
+    ChangedIdsWarning,
+    FileFormatError,
+    MissingDependencyError,
+    QuestionableHintsWarning,
+    ShuffledIdsWarning,
+    SupervisionError,
+)
 from likewise.supervision import RowIds, Supervision, read_hints, write_hints
 from reference.supervision import drawn_hints
 
@@ -207,7 +215,7 @@ def test_the_format_may_be_said(tmp_path, format):
     with pytest.raises(ValueError, match=r"does not say its format; end its name with one of \.csv"):
         read_hints(path, IDS)
     with pytest.raises(ValueError, match="format must be one of"):
-        read_hints(path, IDS, format="xlsx")
+        read_hints(path, IDS, format="xls")
 
 
 # ------------------------------------------------------------------ files that people really have
@@ -238,6 +246,132 @@ def test_a_spreadsheet_adds_commas_to_the_first_line(tmp_path):
         path.read_text(encoding="utf-8").replace("\n", ",,,,,,,,\r\n", 1), encoding="utf-8", newline=""
     )
     assert read_hints(path, IDS) == EVERY
+
+
+@pytest.mark.parametrize("name", ["hints.csv", "hints.tsv"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_cells_are_separated_by_commas_semicolons_or_tabs(file, delimiter, name):
+    text = "a,b,link,weight\ns1,s2,must,\ns2,007,cannot,0.5\n".replace(",", delimiter)
+    assert read_hints(file(text, name), IDS) == Supervision.from_links(
+        6, must=[(0, 1)], cannot=[(1, 3)], cannot_weights=[0.5]
+    )
+
+
+def test_a_tsv_file_is_written_with_tabs_and_comes_back(tmp_path):
+    path = tmp_path / "hints.tsv"
+    write_hints(path, EVERY, IDS)
+    assert path.read_text(encoding="utf-8").splitlines()[1].startswith("kind\ta\tb")
+    assert read_hints(path, IDS) == EVERY
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[0] += "\t\t"  # as a spreadsheet leaves it
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    assert read_hints(path, IDS) == EVERY
+
+
+@pytest.mark.parametrize(("yes", "no"), [("yes", "no"), ("Y", "N"), ("same", "different"), ("true", "FALSE")])
+def test_links_may_be_yes_and_no(file, yes, no):
+    hints = read_hints(file(f"a,b,link\ns1,s2,{yes}\ns2,007, {no} \n"), IDS)
+    assert hints == Supervision.from_links(6, must=[(0, 1)], cannot=[(1, 3)])
+
+
+def test_spaces_around_ids_do_not_count_unless_an_id_has_them(file):
+    path = file("a,b,link\n s1,s2 ,must\ns2, 007,cannot\n")
+    assert read_hints(path, IDS) == Supervision.from_links(6, must=[(0, 1)], cannot=[(1, 3)])
+    assert read_hints(path, [" s1", "s1", "s2", "007"]).must.tolist() == [[0, 2]]
+
+
+def test_extra_columns_are_ignored_with_a_note_and_near_misses_refused(file):
+    path = file("id,a,who,b,link,when\n1,s1,Ann,s2,must,today\n")
+    with pytest.warns(QuestionableHintsWarning, match=r"ignored the column\(s\) 'id', 'who', 'when'"):
+        assert read_hints(path, IDS).must.tolist() == [[0, 1]]
+    assert "Did you mean 'weight'?" in bad(file("a,b,link,weights\ns1,s2,must,2\n"))
+    assert "'bag' is not known beside id, label" in bad(file("id,label,bag\ns1,wren,r1\n"))
+    assert "'c' is not known beside a, b, link" in bad(file("a,b,c,link\ns1,s2,s3,must\n"))
+
+
+def test_labels_that_differ_only_in_case_or_spaces_get_a_nudge(file):
+    path = file("id,label\ns1,Wren\ns2,wren\ns3,wren\n007,owl\n7,a\né,A\n")
+    with pytest.warns(QuestionableHintsWarning, match=r"'Wren' \(1\) and 'wren' \(2\)\. If") as seen:
+        assert len(read_hints(path, IDS).classes) == 5
+    assert len(seen) == 1
+    with pytest.warns(QuestionableHintsWarning, match="'owl ' .1. and 'owl' .1."):
+        read_hints(file('id,label\ns1,"owl "\ns2,owl\n', "b.csv"), IDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "id,label\ns1,2\ns2,-1\ns3,1\n"),
+        ("a.csv", "kind,a,label\nlabel,s1,2\nlabel,s2,-1\nlabel,s3,1\n"),
+        (
+            "a.jsonl",
+            "".join(
+                f'{{"kind": "label", "item": "s{i}", "label": {c}}}\n' for i, c in ((1, 2), (2, -1), (3, 1))
+            ),
+        ),
+    ],
+)
+def test_minus_one_in_a_file_of_whole_number_labels_means_unlabelled(file, name, text):
+    path = file(text, name)
+    with pytest.warns(QuestionableHintsWarning, match=r"1 label\(s\) of -1 were read as unlabelled"):
+        hints = read_hints(path, IDS)
+    assert hints.label_codes.tolist() == [1, -1, 0, -1, -1, -1]
+    assert "-1 read as unlabelled" in repr(hints)
+    assert len(read_hints(path, IDS, missing=None).classes) == 3
+    words = read_hints(file(text.replace("2\n", "two\n").replace("2}", '"two"}'), name), IDS)
+    assert len(words.classes) == 3
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_minus_one_that_was_written_as_a_class_comes_back_as_one(tmp_path, format):
+    path = tmp_path / f"hints.{format}"
+    hints = Supervision.from_labels([2, -1, 1, None, None, None], missing=None)
+    write_hints(path, hints, IDS)
+    assert read_hints(path, IDS) == hints
+
+
+def workbook(path, *sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for number, rows in enumerate(sheets):
+        sheet = book.create_sheet(f"sheet {number}")
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_the_first_sheet_of_an_excel_workbook_is_read(tmp_path):
+    rows = [
+        ["a", "b", "link", "weight", None],
+        ["s1", "s2", "yes"],
+        [],
+        ["s2", 7, True, 0.5],
+        [7.0, "é", "no"],
+    ]
+    path = workbook(tmp_path / "hints.xlsx", rows)
+    assert read_hints(path, IDS) == Supervision.from_links(
+        6, must=[(0, 1), (1, 4)], cannot=[(4, 5)], must_weights=[1, 0.5]
+    )
+    with pytest.warns(QuestionableHintsWarning, match="only the first of 2 sheets, 'sheet 0', was read"):
+        read_hints(workbook(path, rows, [["x"]]), IDS)
+    wrong = workbook(path, [["id", "label"], ["s1", "wren"], ["s9", "owl"]])
+    assert bad(wrong) == "hints.xlsx, row 3: no row has the id 's9'.\nNothing was read."
+    with pytest.raises(ValueError, match="does not say its format"):
+        write_hints(path, EVERY, IDS)
+
+
+def test_a_file_that_is_no_workbook_or_has_no_header_is_refused(file, tmp_path):
+    pytest.importorskip("openpyxl")
+    assert "cannot be read as an Excel workbook" in bad(file("a,b,link\n", "hints.xlsx"))
+    assert "there is no header" in bad(workbook(tmp_path / "hints.xlsx", []))
+
+
+def test_an_excel_workbook_without_openpyxl_says_what_to_install(file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'likewise\[excel\]'"):
+        read_hints(file("x", "hints.xlsx"), IDS)
 
 
 def test_latin_1_is_noticed_and_can_be_read(file):
@@ -334,7 +468,6 @@ def test_bad_lines_of_the_general_layout(file, line, text):
             "x,y\ns1,s2\n",
             "hints.csv: the columns are 'x', 'y'; wanted a first row with one of these: kind; a,b,c",
         ),
-        ("a;b;link\ns1;s2;must\n", "seem to be separated by ';'; wanted commas"),
         (
             "a,b,link,wieght\ns1,s2,must,1\n",
             "'wieght' is not known beside a, b, link. Known are weight, note",

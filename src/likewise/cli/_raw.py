@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError
+from likewise.supervision._tables import find_delimiter
 from likewise.supervision.io import decoded
 
 STDIN = "-"
-DELIMITERS = (",", ";", "\t")
 _SHOWN = 5  # so many bad lines are told of at once
 _PARQUET, _NPY = b"PAR1", b"\x93NUMPY"
 _OTHERS = {
@@ -121,7 +121,7 @@ def _read_csv(text: str, path: str, header: bool) -> Raw:
 
 def _rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
     """Return the rows of a CSV text and the line on which each begins; blank lines are passed over."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=find_delimiter(text), strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
     while True:
@@ -148,19 +148,6 @@ def _rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
     if not rows:
         raise FileFormatError(f"{path} is empty; wanted a table with a header and at least one row.")
     return rows, lines
-
-
-def _delimiter(text: str) -> str:
-    """Return the delimiter that cuts the first row into the most cells; a comma if none does."""
-
-    def width(delimiter: str) -> int:
-        try:
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-            return len(next((row for row in reader if row), []))
-        except csv.Error:
-            return 0
-
-    return max(DELIMITERS, key=width)
 
 
 def _is_number(cell: str) -> bool:

@@ -21,7 +21,7 @@ from likewise.cli._projects import opened, project_options
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["csv", "jsonl", "parquet", "interview"]),
+    type=click.Choice(["csv", "jsonl", "parquet", "xlsx", "interview"]),
     help="The format of FILE.  [default: what its name ends with]",
 )
 @click.option(

@@ -57,10 +57,8 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
 def _check_header(header: list[str], where: str) -> None:
     said = f"{where}: the columns are {', '.join(map(repr, header))}"
     if missing := [name for name in _NEEDED if name not in header]:
-        sep = next((sep for sep in (";", "\t") if len(header) == 1 and sep in header[0]), None)
-        tip = f" The cells seem to be separated by {sep!r}; wanted commas." if sep else ""
         raise FileFormatError(
-            f"{said}; there is no {' and no '.join(missing)}. Begin the file with the line parent,child.{tip}"
+            f"{said}; there is no {' and no '.join(missing)}. Begin the file with the line parent,child."
         )
     known = (*_NEEDED, *COLUMNS, NOTE)
     if unknown := [name for name in header if name not in known]:

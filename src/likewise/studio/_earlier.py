@@ -30,10 +30,12 @@ from likewise.supervision import RowIds
 from likewise.supervision._jsonl import json_lines
 from likewise.supervision._records import Problems
 from likewise.supervision._tables import csv_rows
-from likewise.supervision.io import decoded, format_of, parquet_rows
+from likewise.supervision.io import decoded, format_of, parquet_rows, xlsx_rows
 
 _SUFFIXES = {
     ".csv": "csv",
+    ".tsv": "csv",
+    ".xlsx": "xlsx",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
@@ -67,7 +69,7 @@ def read_earlier(
     Parameters
     ----------
     path : Path
-        The file: .csv, .jsonl, .parquet, or .json for an interview of ``likewise ask``.
+        The file: .csv, .tsv, .xlsx, .jsonl, .parquet, or .json for an interview of ``likewise ask``.
     ids : RowIds
         The ids that are known.
     format : str, optional
@@ -81,7 +83,7 @@ def read_earlier(
     kind = format_of(path, format, _SUFFIXES)
     if kind == "interview":
         return of_interview(path, ids)
-    problems = AllProblems(str(path), ", row " if kind == "parquet" else ":")
+    problems = AllProblems(str(path), ", row " if kind in ("parquet", "xlsx") else ":")
     data = path.read_bytes()
     if not data.strip():
         raise FileFormatError(f"{path} is empty; wanted at least a header.")
@@ -114,6 +116,11 @@ def _table(data: bytes, kind: str, encoding: str, problems: Problems) -> tuple[s
     if kind == "parquet":
         columns, cells, _ = parquet_rows(data, problems.path)
         return _names(columns, problems), _zipped(columns, cells, problems)
+    if kind == "xlsx":
+        sheet = ((number, row) for number, row in xlsx_rows(data, problems) if not row[0].startswith("#"))
+        _, header = next(sheet, (0, []))
+        columns = [name.strip().lower() for name in header]
+        return _names(columns, problems), _zipped(columns, sheet, problems)
     text = decoded(data, encoding, problems.path)
     first_line = 1
     while text.startswith("#"):
@@ -217,6 +224,7 @@ class _Reader:
             except ValueError as error:
                 self.problems.add(line, str(error))
         earlier = Earlier("labels")
+        earlier.notes += _leave_out_unlabelled(group_of)
         groups: dict[str, list[str]] = {}
         for item, (group, _) in group_of.items():
             groups.setdefault(group, []).append(item)
@@ -237,12 +245,23 @@ class _Reader:
             raise ValueError(f"{column} is empty.")
         plain = original(given) if self.quoted and isinstance(given, str) else given
         for id in (plain, given):
-            if isinstance(id, str) and id in self.ids:
-                return id
+            if (row := self.ids.find(id)) is not None:
+                return self.ids[row]
         raise ValueError(self.ids.unknown_text(plain))
 
     def _name(self, cell: Any) -> str:
         return checked_name(original(str(cell)) if self.quoted else str(cell))
+
+
+def _leave_out_unlabelled(group_of: dict[str, tuple[str, int]]) -> list[str]:
+    """Remove items whose group is -1, scikit-learn's mark for none, if all groups are whole numbers."""
+    groups = {group.strip() for group, _ in group_of.values()}
+    if "-1" not in groups or not all(group.removeprefix("-").isdecimal() for group in groups):
+        return []
+    unlabelled = [item for item, (group, _) in group_of.items() if group.strip() == "-1"]
+    for item in unlabelled:
+        del group_of[item]
+    return [f"Left out: {counted(len(unlabelled), 'item')} of group -1, which means no group."]
 
 
 def _given(cell: Any) -> Any:

@@ -87,6 +87,13 @@ class RowIds:
         """The row of each id."""
         return {value: row for row, value in enumerate(self.ids)}
 
+    def find(self, value: Any) -> int | None:
+        """Return the row of an id, with or without spaces around it; None if there is none."""
+        if not isinstance(value, str):
+            return None
+        row = self.row_of.get(value)
+        return self.row_of.get(value.strip()) if row is None else row
+
     def rows(self, ids: Iterable[str]) -> IntArray:
         """Return the row of each id; an id that no row has is an error that names the nearest one."""
         wanted = [ids] if isinstance(ids, str) else list(ids)

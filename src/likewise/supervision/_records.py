@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from likewise.supervision._supervision import Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
 SHOWN = 5  # so many bad lines are told of at once
+_WHOLE = re.compile(r"[+-]?\d+(\.0+)?")
 
 
 class Record(NamedTuple):
@@ -53,6 +55,7 @@ class Problems:
     path: str
     word: str = ":"
     found: list[tuple[int, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what may not be intended, yet can be read
 
     def add(self, line: int, text: str) -> None:
         """Note what is wrong with a line."""
@@ -123,9 +126,10 @@ class _Builder:
     def _rows(self, *ids: Any) -> tuple[int, ...]:
         found = []
         for value in ids:
-            if not isinstance(value, str) or value not in self.ids:
+            row = self.ids.find(value)
+            if row is None:
                 raise ValueError(self.ids.unknown_text(value))
-            found.append(self.ids.row_of[value])
+            found.append(row)
         if len(set(found)) < len(found):
             raise ValueError(f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} is named twice.")
         return tuple(found)
@@ -172,8 +176,48 @@ class _Builder:
                 f"but {sorted_values(before[0])} on line {before[1]}."
             )
 
-    def build(self) -> Supervision:
-        """Return the hints, or raise the error that tells of every problem."""
+    def _mark_unlabelled(self, missing: Any) -> bool:
+        """Replace `missing` among the labels by -1; tell whether there was any.
+
+        -1 itself counts only where all labels are whole numbers.
+        """
+        texts = {row: str(label).strip() for row, (label, _) in self.labels.items()}
+        if missing == -1 and not all(_WHOLE.fullmatch(text) for text in texts.values()):
+            return False
+        rows = [row for row, text in texts.items() if text == str(missing)]
+        for row in rows:
+            self.labels[row] = (-1, self.labels[row][1])
+        if rows:
+            self.problems.notes.append(
+                f"{len(rows)} label(s) of {missing} were read as unlabelled. If {missing} is a class, give "
+                "it another name."
+            )
+        return bool(rows)
+
+    def _note_spellings(self) -> None:
+        """Note labels that differ only in case or in spaces around them."""
+        labels = [label for label, _ in self.labels.values()]
+        labels += [label for given, _ in self.bag_labels.values() for label in given]
+        spellings: dict[str, dict[str, int]] = {}
+        for label in labels:
+            if isinstance(label, str) and len(label.strip()) > 1:  # "a" and "A" may well be two classes
+                counts = spellings.setdefault(label.strip().casefold(), {})
+                counts[label] = counts.get(label, 0) + 1
+        twice = [counts for counts in spellings.values() if len(counts) > 1]
+        if twice:
+            shown = "; ".join(
+                " and ".join(f"{label!r} ({n})" for label, n in counts.items()) for counts in twice[:SHOWN]
+            )
+            self.problems.notes.append(
+                f"labels that differ only in case or spaces are read as different classes: {shown}. If they "
+                "are one class, spell them alike."
+            )
+
+    def build(self, *, missing: Any = None, by_hand: bool = False) -> Supervision:
+        """Return the hints, or raise the error that tells of every problem.
+
+        `missing` is a label that means unlabelled; `by_hand` looks for slips that people make.
+        """
         groups: dict[str, list[list[int]]] = {"must_group": [], "cannot_group": []}
         group_weights: dict[str, list[float]] = {"must_group": [], "cannot_group": []}
         for (kind, name), (line, weight, rows) in self.groups.items():
@@ -203,19 +247,30 @@ class _Builder:
         if self.triplets:
             hints |= Supervision.from_triplets(n, self.triplets, self.answers, weights=self.triplet_weights)
         if self.labels:
-            hints |= Supervision.from_labels([self.labels.get(row, (None,))[0] for row in range(n)])
+            marker = -1 if missing is not None and self._mark_unlabelled(missing) else None
+            values = [self.labels.get(row, (None,))[0] for row in range(n)]
+            hints |= Supervision.from_labels(values, missing=marker)
         if self.bags:
             bag_labels = {bag: labels for bag, (labels, _) in self.bag_labels.items()}
             hints |= Supervision.from_bags([self.bags.get(row, (None,))[0] for row in range(n)], bag_labels)
+        if by_hand:
+            self._note_spellings()
         return hints
 
 
-def hints_of(records: Iterable[Record], ids: RowIds, problems: Problems) -> Supervision:
+def hints_of(
+    records: Iterable[Record],
+    ids: RowIds,
+    problems: Problems,
+    *,
+    missing: Any = None,
+    by_hand: bool = False,
+) -> Supervision:
     """Make hints from records, or raise one error that tells of every bad line."""
     builder = _Builder(ids, problems)
     for record in records:
         builder.add(record)
-    return builder.build()
+    return builder.build(missing=missing, by_hand=by_hand)
 
 
 # ---------------------------------------------------------------------- from hints to records

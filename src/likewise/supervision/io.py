@@ -1,4 +1,4 @@
-"""Files of hints, which speak of sample ids: CSV, JSON Lines and Parquet, in and out.
+"""Files of hints, which speak of sample ids: CSV, JSON Lines and Parquet, in and out; Excel workbooks, in.
 
 A file is read whole and checked whole: either everything in it becomes hints, or one error tells of its bad
 lines and nothing does. Files are written beside the old one and then put in its place.
@@ -7,6 +7,7 @@ lines and nothing does. Files are written beside the old one and then put in its
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import os
 import secrets
@@ -18,7 +19,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from likewise._optional import require
-from likewise.exceptions import ChangedIdsWarning, FileFormatError, LikewiseError, ShuffledIdsWarning
+from likewise.exceptions import (
+    ChangedIdsWarning,
+    FileFormatError,
+    LikewiseError,
+    QuestionableHintsWarning,
+    ShuffledIdsWarning,
+)
 from likewise.supervision._ids import RowIds
 from likewise.supervision._jsonl import IDS, json_lines, json_objects, json_records
 from likewise.supervision._records import FIELDS, Problems, Record, hints_of, records_of
@@ -35,8 +42,16 @@ from likewise.supervision._tables import (
 
 __all__ = ["Format", "read_hints", "write_hints"]
 
-Format = Literal["csv", "jsonl", "parquet"]
-_SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+Format = Literal["csv", "jsonl", "parquet", "xlsx"]
+_WRITTEN = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_SUFFIXES = {**_WRITTEN, ".xlsx": "xlsx"}
 _MARK = "# likewise hints"
 _METADATA = b"likewise_hints"
 
@@ -122,12 +137,14 @@ def read_hints(
     format: Format | None = None,
     encoding: str = "utf-8",
     content: Any = None,
+    missing: Any = -1,
 ) -> Supervision:
     """Read hints from a file that speaks of sample ids.
 
-    A table (CSV, Parquet) is recognised by its header: ``a,b,link[,weight]``, ``a,b,c,answer[,weight]``,
-    ``id,label``, ``id,bag[,labels]``, or the general layout of :func:`write_hints`. Time and memory are
-    linear in the file.
+    A table (CSV, Parquet, Excel) is recognised by its header: ``a,b,link[,weight]``,
+    ``a,b,c,answer[,weight]``, ``id,label``, ``id,bag[,labels]``, or the general layout of
+    :func:`write_hints`. Other columns are ignored, with a warning. The cells of a text are separated by
+    commas, semicolons or tabs. Spaces around ids do not count. Time and memory are linear in the file.
 
     Parameters
     ----------
@@ -135,14 +152,17 @@ def read_hints(
         The file.
     ids : RowIds or sequence of str
         The id of each row of the data, in the order of the rows.
-    format : {"csv", "jsonl", "parquet"}, optional
-        By default the end of the name tells.
+    format : {"csv", "jsonl", "parquet", "xlsx"}, optional
+        By default the end of the name tells. Excel workbooks need openpyxl; their first sheet is read.
     encoding : str, default="utf-8"
         The encoding of a CSV or JSON Lines file. A byte order mark is passed over, and so are Windows line
         ends.
     content : array-like of shape (n_samples, ...), optional
         The data. If the file was written with its content, data that differ are an error; this is how
         shuffled rows are noticed where they have no ids of their own.
+    missing : object, default=-1
+        A label that means "not known", as for :meth:`Supervision.from_labels`; -1 does so where all labels
+        are whole numbers. None if -1 is a class. In a file of :func:`write_hints` every label is a class.
 
     Returns
     -------
@@ -160,6 +180,8 @@ def read_hints(
         If the file was written for the same ids in another order. The hints follow the ids.
     ChangedIdsWarning
         If it was written for other ids, though those that it names are all there.
+    QuestionableHintsWarning
+        If a column was ignored, a label was read as "not known", or two labels differ only in case or spaces.
 
     Examples
     --------
@@ -174,9 +196,12 @@ def read_hints(
     row_ids = RowIds.of(ids)
     problems, written, records = _opened(path, format, encoding)
     counted = _Counted(records)
-    hints = hints_of(counted, row_ids, problems)
+    by_hand = written is None
+    hints = hints_of(counted, row_ids, problems, missing=missing if by_hand else None, by_hand=by_hand)
     if written is not None:
         written.check(row_ids, content, len(counted.lines), problems.path)
+    for note in problems.notes:
+        warnings.warn(f"{problems.path}: {note}", QuestionableHintsWarning, stacklevel=2)
     return hints
 
 
@@ -187,7 +212,8 @@ def ids_named_in(
     problems, _, records = _opened(path, format, encoding)
     cells = [cell for record in records for cell in (record.a, record.b, record.c)]
     problems.settle()
-    return list(dict.fromkeys(cell for cell in cells if isinstance(cell, str) and cell))
+    names = [name for cell in cells if isinstance(cell, str) for name in (cell, cell.strip())]
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _opened(
@@ -195,12 +221,14 @@ def _opened(
 ) -> tuple[Problems, _Written | None, Iterator[Record]]:
     """Read a file of hints as far as its format goes."""
     kind = format_of(path, format)
-    problems = Problems(os.fspath(path), ", row " if kind == "parquet" else ":")
+    problems = Problems(os.fspath(path), ", row " if kind in ("parquet", "xlsx") else ":")
     data = Path(path).read_bytes()
     if not data.strip():
         raise FileFormatError(f"{problems.path} is empty; a file without hints has at least a header.")
     if kind == "parquet":
         return problems, *_read_parquet(data, problems)
+    if kind == "xlsx":
+        return problems, *_read_xlsx(data, problems)
     text = decoded(data, encoding, problems.path)
     return problems, *(_read_csv if kind == "csv" else _read_jsonl)(text, problems)
 
@@ -228,7 +256,7 @@ def write_hints(
     ids : RowIds or sequence of str
         The id of each row. Use ``RowIds.numbered(n)`` if there are none.
     format : {"csv", "jsonl", "parquet"}, optional
-        By default the end of the name tells. Parquet needs pyarrow.
+        By default the end of the name tells. Parquet needs pyarrow; ``.tsv`` is CSV with tabs.
     content : array-like of shape (n_samples, ...), optional
         The data, whose digest is written too, for :func:`read_hints` to compare.
 
@@ -246,7 +274,7 @@ def write_hints(
     True
     """
     row_ids = RowIds.of(ids)
-    kind = format_of(path, format)
+    kind = format_of(path, format, _WRITTEN)
     records = list(records_of(hints, row_ids))
     if kind == "jsonl":
         objects = list(json_objects(records))
@@ -259,7 +287,9 @@ def write_hints(
         put_in_place(path, lambda part: _write_parquet(part, records, written))
         return
     first_line = "; ".join([_MARK, *(f"{key}={value}" for key, value in written.items())])
-    lines = [first_line, csv_line(FIELDS), *(csv_line(table_cells(record)) for record in records)]
+    delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
+    cells = [FIELDS, *map(table_cells, records)]
+    lines = [first_line, *(csv_line(row, delimiter) for row in cells)]
     put_in_place(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
 
 
@@ -325,9 +355,7 @@ def _read_csv(text: str, problems: Problems) -> _Read:
     while text.startswith("#"):
         line, _, text = text.partition("\n")
         if first_line == 1 and line.startswith(_MARK):
-            # A spreadsheet adds empty cells to the line, and Windows a carriage return.
-            said = dict(part.strip().partition("=")[::2] for part in line.rstrip(",\r").split(";")[1:])
-            written = _Written.of(said, problems.path)
+            written = _parse_mark(line, problems.path)
             if text and not text.endswith("\n"):
                 last = first_line + 1 + text.count("\n")
                 problems.add(last, "the last line has no end; the file may be cut short. End it if not.")
@@ -339,6 +367,15 @@ def _read_csv(text: str, problems: Problems) -> _Read:
         problems.settle()
     assert header is not None
     return written, table_records(header[1], rows, written.types if written else {}, problems)
+
+
+def _parse_mark(line: str, path: str) -> _Written:
+    """Read the first line of a file of :func:`write_hints`, as it is or as a spreadsheet leaves it.
+
+    A spreadsheet adds empty cells and quotes, and Windows a carriage return.
+    """
+    parts = (part.strip(' "').partition("=") for part in line.rstrip(",;\t\r").split(";")[1:])
+    return _Written.of({name: value for name, _, value in parts}, path)
 
 
 def _read_jsonl(text: str, problems: Problems) -> _Read:
@@ -372,6 +409,52 @@ def parquet_rows(
         raise FileFormatError(f"{path} cannot be read as Parquet: {error}.") from error
     rows = enumerate(zip(*columns, strict=True), start=1)
     return list(map(str, table.column_names)), rows, table.schema.metadata or {}
+
+
+def _read_xlsx(data: bytes, problems: Problems) -> _Read:
+    rows = xlsx_rows(data, problems)
+    written = None
+    number, header = next(rows, (1, []))
+    while header and header[0].startswith("#"):
+        if header[0].startswith(_MARK):
+            written = _parse_mark(";".join(header), problems.path)
+        number, header = next(rows, (number + 1, []))
+    if not header:
+        problems.add(number, "there is no header.")
+        problems.settle()
+    while header and not header[-1]:
+        header.pop()
+    width = len(header)
+    cut = ((n, row[:width] if not any(row[width:]) else row) for n, row in rows)
+    return written, table_records(header, cut, written.types if written else {}, problems)
+
+
+def xlsx_rows(data: bytes, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of the first sheet of an Excel workbook as texts, with their numbers.
+
+    Empty rows are left out. A spreadsheet does not tell numbers from ids that look like numbers, so that 7
+    and 7.0 are "7".
+    """
+    openpyxl = require("openpyxl", extra="excel")
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        sheets = book.worksheets
+        cells = [list(row) for row in sheets[0].iter_rows(values_only=True)] if sheets else []
+    except Exception as error:  # openpyxl raises whatever its parts raise
+        raise FileFormatError(f"{problems.path} cannot be read as an Excel workbook: {error}.") from error
+    if len(sheets) > 1:
+        problems.notes.append(f"only the first of {len(sheets)} sheets, {sheets[0].title!r}, was read.")
+    for number, row in enumerate(cells, start=1):
+        if any(cell is not None for cell in row):
+            yield number, [_text_of_cell(cell) for cell in row]
+
+
+def _text_of_cell(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
 
 
 def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -> None:
