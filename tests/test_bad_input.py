@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import KFold
+from sklearn.utils.validation import has_fit_parameter
 
 from likewise import (
     COPKMeans,
@@ -357,12 +358,100 @@ def test_float32_too_large_to_square(cls):
         fitted(cls, X, true_hints(cls))
 
 
-@pytest.mark.xfail(strict=True, reason="the inverse of a scatter that underflows overflows")
+@every_estimator
+def test_values_whose_squares_nearly_underflow(cls):
+    hints, X = true_hints(cls), X0 * 1e-160
+    model, plain = fitted(cls, X, hints), fitted(cls, X0, hints)
+    assert_sound(model, X)
+    if hasattr(model, "labels_"):
+        assert adjusted_rand_score(plain.labels_, model.labels_) == 1.0
+
+
+RESCALED = [c for c in ESTIMATORS if c._rescales_rows]
+
+
+@pytest.mark.parametrize("cls", RESCALED, ids=lambda c: c.__name__)
 @pytest.mark.parametrize(
-    "cls", [c for c in ESTIMATORS if c.__name__ in ("MKMeans", "MPCKMeans", "MMC")], ids=lambda c: c.__name__
+    ("scale", "dtype"), [(1e-160, np.float64), (1e-300, np.float64), (1e-30, np.float32)]
 )
+def test_learned_metrics_of_tiny_rows_are_those_of_rows_of_any_size(cls, scale, dtype):
+    X, hints = (X0 * scale).astype(dtype), true_hints(cls)
+    unit = X.astype(np.float64) / scale
+    start = {"init": unit[[0, 20, 40]], "n_init": 1}
+    plain = fitted(cls, unit, hints, **start)
+    model = fitted(cls, X, hints, **start | {"init": X[[0, 20, 40]]})
+    assert_sound(model, X)
+    assert (model.labels_ == plain.labels_).all()
+    np.testing.assert_allclose(model.cluster_centers_ / scale, plain.cluster_centers_, rtol=1e-5)
+    np.testing.assert_allclose(model.transform(X), plain.transform(unit), rtol=1e-4)
+    with pytest.raises(ValueError, match="too large"):
+        model.predict(np.full((1, 3), np.finfo(dtype).max ** 0.9))
+
+
+@pytest.mark.parametrize("cls", [c for c in ESTIMATORS if c not in RESCALED], ids=lambda c: c.__name__)
 def test_values_too_small_to_square(cls):
-    assert_sound(fitted(cls, X0 * 1e-160, true_hints(cls)), X0 * 1e-160)
+    with pytest.raises(ValueError, match="too small"):
+        fitted(cls, X0 * 1e-200, true_hints(cls))
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [c for c in ESTIMATORS if hasattr(c, "metric_") and not hasattr(c, "labels_")],
+    ids=lambda c: c.__name__,
+)
+def test_learned_distances_of_tiny_rows_are_in_proportion(cls):
+    hints = true_hints(cls)
+    model, plain = fitted(cls, X0 * 1e-160, hints), fitted(cls, X0, hints)
+    mapped, expected = model.transform(X0 * 1e-160), plain.transform(X0)
+    found, wanted = (
+        np.linalg.norm((Z / np.abs(Z).max())[:, None] - Z / np.abs(Z).max(), axis=2)
+        for Z in (mapped, expected)
+    )
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+    if np.abs(model.components_).max() > 1e155:
+        with pytest.raises(OverflowError, match="components_"):
+            _ = model.metric_
+
+
+# ---------------------------------------------------------------------- weights of rows
+
+weighted_fits = pytest.mark.parametrize(
+    "cls", [c for c in ESTIMATORS if has_fit_parameter(c, "sample_weight")], ids=lambda c: c.__name__
+)
+
+
+def fitted_with_weights(cls, weight, **params):
+    known = cls().get_params(deep=False)
+    params = {"n_clusters": 3, "random_state": 0, "n_init": 2} | params
+    params |= {name: "drop" for name in ("cannot", "neither") if known.get(name) == "refuse"}
+    model = cls().set_params(**{name: value for name, value in params.items() if name in known})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", InconsistentSupervisionWarning)
+        noise = 0.0 if cls is COPKMeans else 0.2
+        return model.fit(X0, supervision=true_hints(cls, noise=noise), sample_weight=weight)
+
+
+@weighted_fits
+@pytest.mark.parametrize("size", [1e300, 1e307, 1e-310])
+def test_row_weights_of_any_size_are_a_unit(cls, size):
+    """Rows and links that count a multiple as much give the same clusters."""
+    weight = np.random.default_rng(0).uniform(0.5, 1.0, size=N)
+    links = {"must_weight": float(size), "cannot_weight": float(size)}
+    model = fitted_with_weights(cls, weight * size, **links)
+    plain = fitted_with_weights(cls, weight)
+    assert_sound(model, X0)
+    assert adjusted_rand_score(plain.labels_, model.labels_) == 1.0
+    if hasattr(model, "cluster_centers_"):
+        np.testing.assert_allclose(
+            np.sort(model.cluster_centers_, 0), np.sort(plain.cluster_centers_, 0), rtol=1e-6
+        )
+
+
+@weighted_fits
+def test_one_row_of_a_huge_weight(cls):
+    assert_sound(fitted_with_weights(cls, np.where(np.arange(N) == 5, 1e300, 1.0)), X0)
 
 
 # ---------------------------------------------------------------------- weights of hints

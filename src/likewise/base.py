@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -158,6 +159,11 @@ def check_finite(X: Rows, name: str) -> float:
     return most
 
 
+# Weighted sums of squares above this are near to overflow, and weights below this to underflow.
+_LARGEST_SUM = float(np.finfo(np.float64).max) * 2.0**-100
+_SMALLEST_WEIGHT = 2.0**-900
+
+
 class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     """What every estimator that takes hints inherits.
 
@@ -169,6 +175,11 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     _honours: ClassVar[frozenset[str]] = frozenset()
     _rules: ClassVar[dict[str, Rule]] = {}
     _reads_blocks: ClassVar[bool] = False  # whether `fit` takes rows that are not in memory
+    _rescales_rows: ClassVar[bool] = False  # whether rows too small to square are multiplied first
+    # Powers of two that rows and weights are multiplied by; 1 unless their squares or sums leave the range.
+    _row_unit: float = 1.0
+    _weight_unit: float = 1.0
+    _largest_squares: float = 0.0  # a bound on the sum of the squares of all differences from a row
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     def _check_parameters(self) -> None:
@@ -185,7 +196,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             self, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse=False
         )
         if reset:
-            self._check_largest(max(float(checked.max()), -float(checked.min())), checked.dtype, checked.size)
+            largest = max(float(checked.max()), -float(checked.min()))
+            self._check_largest(largest, checked.dtype, checked.size)
+            self._choose_row_unit(largest, checked.dtype, checked.size)
         return checked
 
     def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
@@ -196,8 +209,30 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{dtype}. Divide X by a constant, or pass float64."
             )
 
+    def _choose_row_unit(self, largest: float, dtype: Any, size: int) -> None:
+        """Choose what rows that are too small to square are multiplied by, or refuse them."""
+        info = np.finfo(dtype)
+        self._row_unit = 1.0
+        if self._rescales_rows and 0.0 < largest < float(info.tiny) ** 0.25:  # fourth powers underflow
+            self._row_unit = float(np.ldexp(1.0, min(-int(np.frexp(largest)[1]), info.maxexp - 28)))
+        elif 0.0 < largest < 8.0 * float(np.sqrt(float(info.smallest_subnormal))):
+            raise ValueError(
+                f"{type(self).__name__}: the largest value of X is {largest:.3g}, too small to square in "
+                f"{dtype}. Multiply X by a constant, or pass float64."
+            )
+        self._largest_squares = 4.0 * size * (largest * self._row_unit) ** 2
+
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
-        """Check rows that may be read in blocks: an array as :meth:`_check_X` does, files block by block."""
+        """Return rows that may be read in blocks, checked, and multiplied by ``_row_unit``."""
+        rows = self._check_given_rows(X, reset=reset)
+        if self._row_unit == 1.0:
+            return rows
+        largest = check_finite(rows, type(self).__name__) * self._row_unit
+        self._check_largest(largest, rows.dtype, rows.shape[0] * rows.shape[1])
+        return rows.through(partial(np.multiply, self._row_unit))
+
+    def _check_given_rows(self, X: Any, *, reset: bool) -> Rows:
+        """Check an array as :meth:`_check_X` does, files block by block."""
         if lies_elsewhere(X) or (
             isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
         ):
@@ -212,6 +247,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         most = check_finite(X, name)
         if reset:
             self._check_largest(most, X.dtype, X.shape[0] * X.shape[1])
+            self._choose_row_unit(most, X.dtype, X.shape[0] * X.shape[1])
         return X
 
     def _check_columns(self, X: Rows, *, reset: bool) -> None:
@@ -251,6 +287,25 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         if rows.elsewhere and lies_elsewhere(sample_weight):  # checked where they are
             return rows.weighed(sample_weight)
         return rows.weighed(self._check_weight(sample_weight, len(rows)))
+
+    def _rescale_weights(self, rows: Rows) -> Rows:
+        """Multiply the weights of rows by a power of two if weighted sums of squares leave the range.
+
+        Members that weigh hints against rows multiply the weights of hints by ``_weight_unit`` too.
+        """
+        self._weight_unit = 1.0
+        if not rows.elsewhere:
+            if rows.heaviest * self._largest_squares > _LARGEST_SUM:
+                self._weight_unit = float(np.ldexp(1.0, -int(np.frexp(rows.heaviest)[1])))
+            elif rows.heaviest < _SMALLEST_WEIGHT:
+                self._weight_unit = 2.0**400
+        return self._with_weight_unit(rows)
+
+    def _with_weight_unit(self, rows: Rows) -> Rows:
+        """Return the rows with their weights in the unit that was chosen."""
+        if self._weight_unit == 1.0:
+            return rows
+        return rows.weighed(rows.weight_of(np.arange(len(rows))) * self._weight_unit)
 
     def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
         """Check that the hints are hints, speak of these rows, and are of a kind that the method honours."""

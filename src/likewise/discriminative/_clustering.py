@@ -226,7 +226,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
                 f"{type(self).__name__}: noise={self.noise!r} is learned from answers that may be wrong, and "
                 "epsilon=0 says that none is. Give an epsilon above 0, or noise=None."
             )
-        rows = self._with_weights(rows, sample_weight)
+        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         told = self._told(hints, rows)
         rng = check_random_state(self.random_state)
         width = rows.shape[1] if self.fourier_features is None else self.fourier_features

@@ -203,7 +203,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         What was fitted before is forgotten. Takes what :meth:`DiscriminativeClustering.fit` takes.
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
-        rows = self._with_weights(rows, sample_weight)
+        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         told = self._told(hints, rows)
         rng = check_random_state(self.random_state)
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
@@ -252,6 +252,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         hints = self._check_supervision(supervision, len(rows), y)
         self._check_batch(len(rows), hints, first)
         rows = self._with_weights(rows, sample_weight)
+        rows = self._rescale_weights(rows) if first else self._with_weight_unit(rows)
         told = self._told(hints, rows)
         with threadpool_limits(1):
             rng = check_random_state(self.random_state)

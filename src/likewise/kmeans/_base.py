@@ -116,14 +116,15 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         supervision : Supervision, optional
             The hints. None means no hints.
         sample_weight : array-like or dask array of shape (n_samples,), optional
-            How much each row counts. It leaves the penalties of links as they are.
+            How much each row counts. It leaves the penalties of links as they are. If weights are so large
+            that sums overflow, the objective is divided by a power of two.
 
         Returns
         -------
         self : object
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
-        rows = self._with_weights(rows, sample_weight)
+        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         rng = check_random_state(self.random_state)
         told, few = hints.named()
         closure = self._closure(few, told)
@@ -217,7 +218,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         plain = Metric.euclidean(X.shape[1])
         if not isinstance(self.init, str):
             given = self._given_init(self.init, (self.n_clusters, X.shape[1]))
-            return [Start(given - middle, plain)]
+            return [Start(given * self._row_unit - middle, plain)]
         suggested = self._suggested_metric(X, named)
         hinted = self._n_hinted_starts(named.hints) if self.init == "hints" and named.hints else 0
         spaces: dict[int, tuple[Named, Rows]] = {}
@@ -246,7 +247,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
         self.labels_ = labels
-        self.cluster_centers_ = (fit.centers + middle).astype(middle.dtype)
+        self.cluster_centers_ = ((fit.centers + middle) / self._row_unit).astype(middle.dtype)
         self.n_iter_ = fit.n_iter
         self.objective_ = fit.objective
         self._metric = fit.metric
@@ -264,7 +265,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
-        return rows, self._metric, np.asarray(self.cluster_centers_, dtype=np.float64)
+        return rows, self._metric, np.asarray(self.cluster_centers_, dtype=np.float64) * self._row_unit
 
     def predict(self, X: Any) -> Any:
         """Return the cluster of each new row: the nearest one, since nothing was said of it.

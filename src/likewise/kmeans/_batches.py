@@ -62,14 +62,15 @@ class FromBatches(SoftLinks):
         supervision : Supervision, optional
             The hints. None means no hints.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts. It leaves the penalties of links as they are.
+            How much each row counts. It leaves the penalties of links as they are. If weights are so large
+            that sums overflow, the objective is divided by a power of two.
 
         Returns
         -------
         self : object
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
-        rows = self._with_weights(rows, sample_weight)
+        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         rng = self._rng = check_random_state(self.random_state)
         told, few = hints.named()
         named = Named.of(rows, told, few, self._closure(few, told))
@@ -229,6 +230,7 @@ class FromBatches(SoftLinks):
         hints = self._check_supervision(supervision, n, y)
         self._check_n_clusters(k, max(n, k), hints)
         rows = self._with_weights(rows, sample_weight)
+        rows = self._rescale_weights(rows) if state is None else self._with_weight_unit(rows)
         if state is None:
             if isinstance(self.init, str):
                 every = np.arange(n)
@@ -249,7 +251,8 @@ class FromBatches(SoftLinks):
 
     def _keep_running(self, state: Running) -> None:
         self._running = state
-        self.cluster_centers_ = (state.centers + state.middle).astype(state.middle.dtype)
+        centers = (state.centers + state.middle) / self._row_unit
+        self.cluster_centers_ = centers.astype(state.middle.dtype)
         self.objective_ = state.objective
         self.n_steps_, self.n_rows_seen_ = state.n_steps, state.n_rows
         self._metric = state.metric

@@ -24,6 +24,8 @@ MetricKind = Literal["full", "diagonal"]
 class SoftLinks(KMeansFamily, ABC):
     """Members that weigh links against distances; contradictions are weighed too, with a warning."""
 
+    must_weight: float
+    cannot_weight: float
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
     _rules: ClassVar[dict[str, Rule]] = {
         **KMeansFamily._rules,
@@ -41,6 +43,10 @@ class SoftLinks(KMeansFamily, ABC):
     @abstractmethod
     def _penalty_at(self, scale: float) -> Penalty:
         """Return what a broken link costs where `scale` is the mean squared distance between two rows."""
+
+    def _link_weights(self) -> tuple[float, float]:
+        """Return the weights of must-links and cannot-links in the unit of the row weights."""
+        return self.must_weight * self._weight_unit, self.cannot_weight * self._weight_unit
 
     def _learning(self, linked: LinkedRows | None) -> Learning | None:
         """Return how a metric is learned, or None."""
@@ -148,12 +154,13 @@ class PCKMeans(SoftLinks):
         return self._penalty_at(2.0 * float(second_moment(X, diagonal=True).sum() / X.total_weight))
 
     def _penalty_at(self, scale: float) -> Penalty:
-        return Penalty(self.must_weight, self.cannot_weight, alpha=scale, beta=0.0, reach=scale)
+        return Penalty(*self._link_weights(), alpha=scale, beta=0.0, reach=scale)
 
 
 class _LearnedMetric(SoftLinks):
     """Members that learn a metric."""
 
+    _rescales_rows = True  # the inverse of a covariance may overflow where the covariance does not underflow
     _rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks._rules,
         "metric": choice(*get_args(MetricKind)),
@@ -197,7 +204,7 @@ class _LearnedMetric(SoftLinks):
 
     def _penalty_at(self, scale: float) -> Penalty:
         # Distances in a metric that is learned have a scale of their own.
-        return Penalty(self.must_weight, self.cannot_weight, alpha=0.0, beta=1.0, reach=None)
+        return Penalty(*self._link_weights(), alpha=0.0, beta=1.0, reach=None)
 
     def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[LinkedRows | None, Learning]:
         linked = self._hinted_rows(X, named, rng)
@@ -221,9 +228,11 @@ class _LearnedMetric(SoftLinks):
         weight = named.weight[tied.rows]
         within = np.asarray(named.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
         freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
-        scatter = second_moment(as_rows(within, weight=weight), diagonal=diagonal) + total / X.total_weight
+        one = self._weight_unit
+        scatter = second_moment(as_rows(within, weight=weight), diagonal=diagonal)
+        scatter += total / X.total_weight * one
         scale = np.where(spread > 0, spread, 1.0)
-        return inverse_metric(scatter[None], np.array([freedom + 1.0]), scale, self.regularization)
+        return inverse_metric(scatter[None], np.array([freedom + one]), scale, self.regularization)
 
     def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
         super()._keep(fit, labels, middle, named)
@@ -297,7 +306,9 @@ class MPCKMeans(_LearnedMetric):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The means of the clusters.
     metrics_ : ndarray
-        The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own.
+        The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own. If all
+        values of X are below 1e-77 (float32: 3e-10), it is that of X times a power of two for which the
+        largest is about 1: the metric of X itself could not be written down.
     violations_ : likewise.evaluation.Satisfaction
         Which stated links the labels break.
     objective_ : float

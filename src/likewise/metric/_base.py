@@ -98,7 +98,13 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
     def metric_(self) -> np.ndarray:
         """The learned matrix M of shape (n_features, n_features): d(x, y)² = (x - y)ᵀ M (x - y)."""
         check_is_fitted(self, "components_")
-        M: np.ndarray = self.components_.T @ self.components_
+        with np.errstate(over="ignore"):
+            M: np.ndarray = self.components_.T @ self.components_
+        if not np.isfinite(M).all():
+            raise OverflowError(
+                f"{type(self).__name__}: the rows of fit were so small that metric_ is too large for a "
+                "float. Use components_, transform or distances, or fit X multiplied by a constant."
+            )
         return M
 
     def transform(self, X: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.spatial.distance import pdist
 
 from likewise.base import Progress, Rule, choice, either, integer, real
 from likewise.metric._base import IS_PRIOR, Learned, MetricLearner
-from likewise.metric._matrix import components_of
+from likewise.metric._matrix import components_of, size_of
 from likewise.metric._told import Pairs, stated_pairs
 from likewise.supervision import Supervision
 
@@ -106,20 +107,26 @@ class ITML(MetricLearner):
         self.tol = tol
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+        # Rows of unit size can be squared. The metric stays the same if the bounds go with the rows, unless
+        # the prior itself goes with the rows and makes the bounds free of their unit.
+        size = size_of(X)
+        X = X / size
         M = self._prior(X)
         pairs = stated_pairs(self, X, hints)
-        self.bounds_ = (
-            _bounds(X, M) if self.bounds is None else (float(self.bounds[0]), float(self.bounds[1]))
-        )
-        if not len(pairs.must) + len(pairs.cannot):
-            return Learned.metric(M)
-        return self._project(M, pairs, progress)
+        has_free_prior = isinstance(self.prior, str) and self.prior == "covariance"
+        unit = 1.0 if has_free_prior else size
+        bounds = _bounds(X, M) if self.bounds is None else tuple(float(b) / unit / unit for b in self.bounds)
+        self.bounds_ = (bounds[0] * unit**2, bounds[1] * unit**2)
+        learned = Learned.metric(M)
+        if len(pairs.must) + len(pairs.cannot):
+            learned = self._project(M, pairs, bounds, progress)
+        return replace(learned, components=learned.components / (size / unit))
 
-    def _project(self, M: np.ndarray, pairs: Pairs, progress: Progress) -> Learned:
+    def _project(self, M: np.ndarray, pairs: Pairs, bounds: tuple[float, ...], progress: Progress) -> Learned:
         from likewise.kernels.metric_projections import project_pairs  # numba is loaded by a fit, not before
 
         V = np.concatenate([pairs.must, pairs.cannot])
-        u, l = self.bounds_
+        u, l = bounds
         is_must = np.arange(len(V)) < len(pairs.must)
         sign = np.where(is_must, 1.0, -1.0)
         inverse_bound = np.where(is_must, 1.0 / u, 1.0 / l)

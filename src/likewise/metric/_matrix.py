@@ -8,6 +8,12 @@ import numpy as np
 _RANK = 1e-10
 
 
+def size_of(X: np.ndarray) -> float:
+    """Return the power of two next to the largest value, 1 for zeros; rows divided by it can be squared."""
+    largest = float(np.abs(X).max(initial=0.0))
+    return float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), -1000)))
+
+
 def total_covariance(X: np.ndarray) -> np.ndarray:
     """Return the covariance of all rows, which are centred, divided by their number."""
     total: np.ndarray = X.T @ X / len(X)

@@ -9,7 +9,7 @@ import numpy as np
 from likewise.base import Progress, Rule, choice, integer, real
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.metric._base import Learned, MetricLearner
-from likewise.metric._matrix import total_covariance, whitener
+from likewise.metric._matrix import components_of, size_of, total_covariance, whitener
 from likewise.metric._told import stated_pairs
 from likewise.supervision import Supervision
 
@@ -107,6 +107,8 @@ class MMC(MetricLearner):
         if not hints:
             return Learned(np.eye(d))
         self._check_both(hints)
+        unit = size_of(X)
+        X = X / unit
         pairs = stated_pairs(self, X, hints)
         S = (pairs.must.T * pairs.must_weights) @ pairs.must / max(pairs.must_weights.sum(), _TINY)
         T = 2.0 * total_covariance(X)
@@ -128,7 +130,7 @@ class MMC(MetricLearner):
         M = W.T @ found.components @ W
         if self.diagonal:
             M = np.diag(M.diagonal())
-        return Learned.metric(M, n_iter=found.n_iter, converged=found.converged, objective=found.objective)
+        return Learned(components_of(M) / unit, found.n_iter, found.converged, found.objective)
 
     def _check_both(self, hints: Supervision) -> None:
         n_must, n_cannot = (

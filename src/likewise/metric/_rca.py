@@ -9,7 +9,7 @@ import numpy as np
 from likewise.base import Progress, Rule, choice, either, integer, real
 from likewise.exceptions import UnsupportedSupervisionError
 from likewise.metric._base import Learned, MetricLearner
-from likewise.metric._matrix import total_covariance, whitener
+from likewise.metric._matrix import size_of, total_covariance, whitener
 from likewise.metric._told import IS_UNUSED, Unused
 from likewise.supervision import Supervision
 
@@ -99,11 +99,13 @@ class RCA(MetricLearner):
                 f"RCA: n_components={self.n_components}, but X has {d} columns. Ask for at most {d}."
             )
         closure = self._soft_closure(hints.to_links())
+        size = size_of(X)
+        X = X / size
         within = _within_chunklets(X, closure.component)
         if within is None:
             return Learned(np.eye(d)[: self.n_components])
         W = whitener(within, total_covariance(X), self.regularization)[: self.n_components]
-        return Learned(W if len(W) else np.eye(d)[: self.n_components])
+        return Learned(W / size if len(W) else np.eye(d)[: self.n_components])
 
 
 def _within_chunklets(X: np.ndarray, component: np.ndarray) -> np.ndarray | None:
