@@ -34,6 +34,7 @@ def test_the_walk_finds_the_family():
         "PropagationClustering",
         "RCA",
         "RegularizedSpectralClustering",
+        "RelativeSVM",
         "SSSVaD",
         "SeededKMeans",
         "SparseLP",

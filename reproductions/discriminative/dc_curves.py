@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from likewise import EquivalenceGaussianMixture
 from likewise.discriminative import DiscriminativeClustering
 from likewise.evaluation import HintSearchCV
-from likewise.metric import ITML, LSML, MMC, SparseLP, SSSVaD
+from likewise.metric import ITML, LSML, MMC, RelativeSVM, SparseLP, SSSVaD
 
 KMEANS_STARTS = 20
 SMALL = ("ionosphere", "pima", "balance_scale")
@@ -111,6 +111,9 @@ CURVES = {
     "lsml": Curve("LSML", "triplets", lambda k, seed: LSML(neither="drop"), "#0072B2", "s", "--"),
     "sparse_lp": Curve(
         "sparseLP", "triplets", lambda k, seed: SparseLP(neither="drop"), "#56B4E9", "^", "--"
+    ),
+    "relative_svm": Curve(
+        "SVM", "triplets", lambda k, seed: RelativeSVM(neither="drop"), "#F0E442", "<", "--"
     ),
     "sssvad": Curve(
         "SSSVaD",

@@ -13,13 +13,13 @@ from likewise.exceptions import (
     SupervisionError,
     UnsupportedSupervisionError,
 )
-from likewise.metric import ITML, LSML, MMC, RCA, SparseLP, SSSVaD
+from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP, SSSVaD
 from likewise.supervision import sample_links, sample_triplets
 
 X, Y = load_iris(return_X_y=True)
 DIGITS, DIGIT = load_digits(return_X_y=True)
 LINKED = [ITML(), MMC(), MMC(diagonal=True), RCA(cannot="drop")]
-TOLD = [LSML(), SparseLP(), SSSVaD(3, n_init=1, random_state=0)]
+TOLD = [LSML(), RelativeSVM(), RelativeSVM(kernel="rbf"), SparseLP(), SSSVaD(3, n_init=1, random_state=0)]
 
 
 def finite(model):
@@ -213,6 +213,9 @@ def test_a_price_that_no_metric_is_worth_is_told():
         (LSML(neither="use"), "neither must be one of"),
         (MMC(diagonal="yes"), "diagonal"),
         (MMC(max_iter=0), "max_iter must be an integer of at least 1"),
+        (RelativeSVM(C=0), "C must be a number above 0"),
+        (RelativeSVM(kernel="cosine"), "kernel must be one of None, 'linear', 'poly', 'rbf', got 'cosine'"),
+        (RelativeSVM(gamma=-1), "gamma must be one of None or a number above 0"),
         (SparseLP(sparsity=0), "sparsity must be a number above 0"),
         (SSSVaD(0), "n_clusters must be an integer of at least 1"),
         (SSSVaD(151), "n_samples=150 should be >= n_clusters=151"),

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from likewise import Supervision
-from likewise.metric import ITML, LSML, MMC, RCA, SparseLP, SSSVaD
+from likewise.exceptions import InconsistentSupervisionWarning
+from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP, SSSVaD
+from likewise.supervision import sample_triplets
 
-LEARNERS = [ITML, LSML, MMC, RCA, SparseLP]
+LEARNERS = [ITML, LSML, MMC, RCA, RelativeSVM, SparseLP]
 X = np.array([[0.0, 0.0], [0.0, 4.0], [1.0, 0.0], [1.0, 4.0]])
 SIDES = Supervision.from_links(4, must=[(0, 1), (2, 3)], cannot=[(0, 2), (1, 3)])
 TOLD = Supervision.from_triplets(4, [(0, 1, 2), (2, 3, 0)], "AB")
@@ -131,6 +133,41 @@ def test_sparse_lp_uses_one_column_where_one_suffices():
     M = SparseLP().fit(X, supervision=TOLD).metric_
     # The first comparison asks m11 - 16 m22 >= s = 2 (0.25 + 4) = 8.5, and no other asks for more.
     np.testing.assert_allclose(M, [[8.5, 0.0], [0.0, 0.0]], atol=1e-9)
+
+
+def test_relative_svm_takes_the_smallest_weight_that_keeps_the_margin():
+    # Of the four comparisons two say d(0, 2)² - d(0, 1)² = w1 - 16 w2 and two d(1, 2)² - d(0, 1)² = w1; in
+    # units of s = 8.5 the first ask w1 >= 8.5 where C is large.
+    M = RelativeSVM(C=100).fit(X, supervision=TOLD).metric_
+    np.testing.assert_allclose(M, [[8.5, 0.0], [0.0, 0.0]], rtol=1e-4, atol=1e-9)
+    # A small C is spent whole: w1 = C Σ gains = C 4 / 8.5.
+    M = RelativeSVM(C=0.1).fit(X, supervision=TOLD).metric_
+    np.testing.assert_allclose(M, [[0.4 / 8.5, 0.0], [0.0, 0.0]], rtol=1e-4, atol=1e-9)
+
+
+def test_relative_svm_with_a_kernel_tells_what_no_weights_of_columns_can():
+    # Rows in a disc and on a ring around it: alike are two rows of the ring, wherever they are on it.
+    rng = np.random.default_rng(0)
+    angle, y = rng.uniform(0, 2 * np.pi, 60), np.arange(60) % 2
+    rows = (0.3 + 2 * y)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    hints = sample_triplets(y, 60, neither=False, random_state=0)
+
+    def kept(model):
+        away = model.fit(rows, supervision=hints).distances(rows)
+        order = np.array([(0, 1, 2), (0, 2, 1), (1, 2, 0)])[hints.answers]
+        a, b, c = np.take_along_axis(hints.triplets, order, axis=1).T
+        return np.mean((away[a, b] < away[a, c]) & (away[a, b] < away[b, c]))
+
+    with pytest.warns(InconsistentSupervisionWarning, match="no weight above 0 helps to keep these triplets"):
+        assert kept(RelativeSVM(C=10)) < 0.7
+    model = RelativeSVM(C=10, kernel="rbf")
+    assert kept(model) > 0.95
+    # Rows that were not there are mapped by the same kernel functions.
+    away = model.distances(np.array([[0.0, 2.3], [-2.3, 0.0], [0.0, 0.1]]))
+    assert away[0, 1] < away[0, 2]
+    new = np.zeros((3, 2))
+    assert model.transform(new).shape == (3, len(model.landmarks_))
+    assert model.get_feature_names_out().shape == (len(model.landmarks_),)
 
 
 def test_sssvad_weighs_what_the_triplets_point_at():

@@ -17,13 +17,22 @@ from sklearn.pipeline import make_pipeline
 
 from likewise import Supervision
 from likewise.exceptions import SupervisionError, UnsupportedSupervisionError
-from likewise.metric import ITML, LSML, MMC, RCA, SparseLP, SSSVaD
+from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP, SSSVaD
 from likewise.supervision import KINDS, sample_links, sample_triplets
 
 IRIS, Y = load_iris(return_X_y=True)
 LINKS = sample_links(Y, 60, random_state=0)
 TRIPLETS = sample_triplets(Y, 40, neither=False, random_state=0)
-ALL = [ITML(), LSML(), MMC(), MMC(diagonal=True), RCA(cannot="drop"), SparseLP(), SparseLP(diagonal=True)]
+ALL = [
+    ITML(),
+    LSML(),
+    MMC(),
+    MMC(diagonal=True),
+    RCA(cannot="drop"),
+    RelativeSVM(),
+    SparseLP(),
+    SparseLP(diagonal=True),
+]
 SEEDS = st.integers(0, 10_000)
 
 
@@ -81,7 +90,7 @@ def test_units_of_the_columns_do_not_matter(model):
     np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6 * one.max())
 
 
-@pytest.mark.parametrize("model", [LSML(), SparseLP()], ids=str)
+@pytest.mark.parametrize("model", [LSML(), RelativeSVM(), RelativeSVM(kernel="rbf"), SparseLP()], ids=str)
 def test_the_scale_of_all_rows_does_not_matter(model):
     one = clone(model).fit(IRIS, supervision=TRIPLETS).metric_
     other = clone(model).fit(IRIS * 50.0, supervision=TRIPLETS).metric_

@@ -10,7 +10,7 @@ from scipy.optimize import check_grad
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import Supervision
-from likewise.metric import ITML, LSML, MMC, RCA, SparseLP
+from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP
 from likewise.metric._lsml import Residuals
 from likewise.metric._sssvad import Problem, State
 from likewise.metric._told import Comparisons, told_comparisons
@@ -185,3 +185,44 @@ def test_sssvad_weights_are_the_optimum_of_a_convex_problem():
         for _ in range(20):
             other = state.weights * np.exp(spread * rng.normal(size=state.weights.shape))
             assert cost(3 * other / other.sum(axis=1, keepdims=True)) >= best - 1e-6
+
+
+def svm_comparisons(hints):
+    """The near and the far pair of each comparison, and its weight."""
+    rows = [
+        ((a, b), (c, d), weight)
+        for (x, y, z), word, weight in zip(
+            hints.triplets.tolist(), hints.answer_words, hints.triplet_weights, strict=True
+        )
+        for near in [{"AB": (x, y, z), "AC": (x, z, y), "BC": (y, z, x)}[word]]
+        for (a, b), (c, d) in (
+            ((near[0], near[1]), (near[0], near[2])),
+            ((near[1], near[0]), (near[1], near[2])),
+        )
+    ]
+    return [r[0] for r in rows], [r[1] for r in rows], np.array([r[2] for r in rows])
+
+
+@given(SEEDS, st.sampled_from([0.05, 1.0, 30.0]), st.sampled_from([None, "linear", "poly", "rbf"]))
+@settings(max_examples=20, deadline=None)
+def test_relative_svm_solves_the_quadratic_program_of_its_twin(seed, C, kernel):
+    X, y = problem(seed, n=12)
+    told = sample_triplets(y, 8, neither=False, random_state=seed)
+    weights = np.random.default_rng(seed).uniform(0.5, 2, 8)
+    hints = Supervision.from_triplets(12, told.triplets, told.answer_words, weights=weights)
+    model = RelativeSVM(C, kernel=kernel, gamma=0.2, degree=2, tol=1e-7).fit(X, supervision=hints)
+    rows = X - X.mean(axis=0)
+    named = rows[np.unique(hints.triplets)]
+    features = {
+        None: rows,
+        "linear": rows @ named.T,
+        "poly": (0.2 * rows @ named.T + 1) ** 2,
+        "rbf": np.exp(-0.2 * ((rows[:, None] - named) ** 2).sum(axis=2)),
+    }[kernel]
+    spread = np.mean(((features[:, None] - features) ** 2).sum(axis=2))
+    near, far, prices = svm_comparisons(hints)
+    w, value = twin.relative_svm(features, near, far, C * prices, spread)
+    assert model.objective_ == pytest.approx(value, rel=1e-4, abs=1e-6)
+    squared = (w * (features[:, None] - features) ** 2).sum(axis=2)
+    if w.max() > 1e-4:
+        np.testing.assert_allclose(model.distances(X) ** 2, squared, atol=2e-3 * squared.max())

@@ -3,7 +3,7 @@
 import itertools
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
 
 
 def within_covariance(X, chunks):
@@ -142,3 +142,32 @@ def sssvad_objective(X, labels, centers, weights, told, price, margin, temperatu
         h = labels[i]
         total += price * w * max(margin + D(h, X[i], X[j]) - D(h, X[i], X[k]), 0) ** 2
     return total
+
+
+def relative_svm(features, near, far, prices, spread):
+    """Schultz & Joachims 2003 by a general solver: weights w and slacks xi in one vector.
+
+    `near` and `far` are pairs of rows of `features`, one of each for a comparison.
+    """
+    d, n = features.shape[1], len(near)
+    gains = np.array(
+        [
+            ((features[i] - features[k]) ** 2 - (features[a] - features[b]) ** 2) / spread
+            for (a, b), (i, k) in zip(near, far, strict=True)
+        ]
+    )
+    found = minimize(
+        lambda v: v[:d] @ v[:d] / 2 + prices @ v[d:],
+        np.concatenate([np.zeros(d), np.ones(n)]),
+        jac=lambda v: np.concatenate([v[:d], prices]),
+        bounds=[(0, None)] * (d + n),
+        constraints={
+            "type": "ineq",
+            "fun": lambda v: gains @ v[:d] + v[d:] - 1,
+            "jac": lambda v: np.hstack([gains, np.eye(n)]),
+        },
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-10},
+    )
+    assert (gains @ found.x[:d] + found.x[d:] >= 1 - 1e-6).all(), found.message
+    return found.x[:d], found.fun

@@ -77,7 +77,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         progress = Progress(self, X, 1)
         progress.begin(getattr(self, "max_iter", self._max_iter))
         rows = np.asarray(X, dtype=np.float64)
-        learned = self._learn(rows - rows.mean(axis=0), hints, progress)  # distances lose fewer digits there
+        self._mean = rows.mean(axis=0)
+        learned = self._learn(rows - self._mean, hints, progress)  # distances lose fewer digits there
         progress.end()
         progress.finish()
         self.components_ = learned.components
