@@ -113,7 +113,7 @@ CURVES = {
         "sparseLP", "triplets", lambda k, seed: SparseLP(neither="drop"), "#56B4E9", "^", "--"
     ),
     "relative_svm": Curve(
-        "SVM", "triplets", lambda k, seed: RelativeSVM(neither="drop"), "#F0E442", "<", "--"
+        "SVM-style", "triplets", lambda k, seed: RelativeSVM(neither="drop"), "#F0E442", "<", "--"
     ),
     "sssvad": Curve(
         "SSSVaD",

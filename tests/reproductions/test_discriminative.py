@@ -201,7 +201,7 @@ def test_another_measure_is_compared_by_hand(run):
 
 def test_tables_of_the_readme_are_what_was_measured(run):
     found = run.tables(EXPECTED)
-    assert len(found) == 17
+    assert len(found) == 18
     for title, lines in found.items():
         assert "\n".join(lines) in README, title
 
@@ -240,3 +240,17 @@ def test_measured_quality(name, curve, level, least):
 def test_two_triplets_tell_more_than_three_pairs_on_all_data_sets():
     for name, found in EXPECTED["data"].items():
         assert 2 * found["triplet_bits"] > 3 * found["pair_bits"], name
+
+
+def test_curves_measured_alone_join_the_recorded_ones(run):
+    recorded = {"curves": {"lsml": "A"}, "data": {"x": {"curves": {"lsml": 1}}, "y": {"curves": {"lsml": 2}}}}
+    measured = {"curves": {"dc_r": "B"}, "data": {"x": {"curves": {"dc_r": 3}}, "z": {"curves": {"dc_r": 4}}}}
+    found = run.merge_curves(recorded, measured)
+    assert list(found["curves"].items()) == [("dc_r", "B"), ("lsml", "A")]  # in the order of the figures
+    assert found["data"] == {"x": {"curves": {"lsml": 1, "dc_r": 3}}, "y": {"curves": {"lsml": 2}}}
+
+
+def test_the_svm_style_metric_is_never_better_than_the_best_other_baseline(run):
+    verdicts = run.tables(EXPECTED)["SVM-style metric less the best other baseline"][2:]
+    words = [word for line in verdicts for word in line.split() if word in ("better", "same", "worse")]
+    assert (words.count("better"), words.count("worse")) == (0, 14)
