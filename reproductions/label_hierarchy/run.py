@@ -28,7 +28,7 @@ from likewise.exceptions import DatasetNotFoundError
 
 HERE = Path(__file__).parent
 NOT_TESTED = {
-    "pascal2007": "Pascal 2007 (Figures 5.3 to 5.5) is not in the catalogue of data sets",
+    "pascal2007": "the features of Pascal 2007 (Figures 5.4 and 5.5) are not in the catalogue of data sets",
     "sosh": "Sosh (section 5.5.3) is not in the catalogue of data sets",
 }
 TITLES = {name: each.label for name, each in ex.SETS.items()}
@@ -192,11 +192,6 @@ class Floor:
 
 def floors(results: dict[str, Any]) -> list[Floor]:
     """Check what was to be reached on each set that has the curves for it."""
-    sets = {
-        name: found
-        for name, found in results["data"].items()
-        if {"learn", "gt", "chow_liu", "br_rescaled"} <= set(found.get("curves", {}))
-    }
     checks: tuple[Callable[[str, dict[str, Any]], Floor], ...] = (
         _tree_floor,
         _exact_floor,
@@ -205,7 +200,17 @@ def floors(results: dict[str, Any]) -> list[Floor]:
         lambda name, found: _rate_floor(name, found, "gt", 0.05, "given"),
         lambda name, found: _rate_floor(name, found, "learn", 0.1, "learned"),
     )
-    return [check(name, found) for check in checks for name, found in sets.items()]
+    of_tree = _sets_with(results, {"learn", "chow_liu"})
+    of_labels = _sets_with(results, {"learn", "gt", "chow_liu", "br_rescaled"})
+    return [
+        check(name, found)
+        for check in checks
+        for name, found in (of_tree if check in (_tree_floor, _exact_floor) else of_labels).items()
+    ]
+
+
+def _sets_with(results: dict[str, Any], methods: set[str]) -> dict[str, Any]:
+    return {name: found for name, found in results["data"].items() if methods <= set(found.get("curves", {}))}
 
 
 def _tree_floor(name: str, found: dict[str, Any]) -> Floor:
@@ -213,13 +218,13 @@ def _tree_floor(name: str, found: dict[str, Any]) -> Floor:
     at = int(np.argmin(theirs - ours))
     worst = f"{ours[at]:.1f} against {theirs[at]:.1f} at {found['noises'][at]:g}"
     what, reached = "mean RF of learn below Chow-Liu's at every noise", bool((ours < theirs).all())
-    return Floor(what, name, worst, reached, asked=name in ("20news", *MADE))
+    return Floor(what, name, worst, reached, asked=name in ("voc2007", "20news", *MADE))
 
 
 def _exact_floor(name: str, found: dict[str, Any]) -> Floor:
     wrong = [run[0] for run in found["curves"]["learn"]["rf"]["runs"]]
     what = f"RF 0 at noise {found['noises'][0]:g} in every run"
-    return Floor(what, name, f"largest {max(wrong):g}", max(wrong) == 0, asked=name in MADE)
+    return Floor(what, name, f"largest {max(wrong):g}", max(wrong) == 0, asked=name in ("voc2007", *MADE))
 
 
 def _gains(found: dict[str, Any], ahead: str, behind: str, least: float) -> list[tuple[float, float, str]]:

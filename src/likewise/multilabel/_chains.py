@@ -55,8 +55,17 @@ def _log_likelihood(found: np.ndarray, of: np.ndarray, rate: np.ndarray) -> np.n
     return xlogy(found, rate) + xlogy(of - found, 1.0 - rate)
 
 
-def settle(Z: np.ndarray, tree: LearnedTree, rates: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+def settle(
+    Z: np.ndarray,
+    tree: LearnedTree,
+    rates: np.ndarray,
+    allowed: np.ndarray,
+    costs: np.ndarray | None = None,
+) -> LearnedTree:
     """Move labels, with all below them, to better parents until none gains; return scores and margins too.
+
+    `costs` of shape (n_labels, n_labels) is subtracted from the evidence that c is included by p, at
+    ``[c, p]``, for each p above c.
 
     The move that gains most comes first, and evidence is worked out anew after it. It depends on the tree, so
     that moves may go round in circles: the search ends when a tree comes up again, or after ten moves a
@@ -67,7 +76,7 @@ def settle(Z: np.ndarray, tree: LearnedTree, rates: np.ndarray, allowed: np.ndar
     seen: set[bytes] = set()
     for _ in range(10 * len(parents)):
         now = LabelHierarchy.from_parents(parents)
-        worth = _preferred(_worth(Z, now, rates, allowed), now)
+        worth = _preferred(_worth(Z, now, rates, allowed, costs), now)
         best = worth.argmax(axis=1)
         gain = worth[own, best] - worth[own, parents]
         c = int(np.argmax(gain))
@@ -75,17 +84,21 @@ def settle(Z: np.ndarray, tree: LearnedTree, rates: np.ndarray, allowed: np.ndar
             break
         seen.add(parents.tobytes())
         parents[c] = best[c] if best[c] < len(parents) else -1
-    worth = _worth(Z, LabelHierarchy.from_parents(parents), rates, allowed)
+    worth = _worth(Z, LabelHierarchy.from_parents(parents), rates, allowed, costs)
     scores = np.where(parents < 0, 0.0, worth[own, parents])
     worth[own, parents] = -np.inf
     return LearnedTree(parents, scores, np.maximum(scores - worth.max(axis=1), 0.0))
 
 
-def _worth(Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def _worth(
+    Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray, allowed: np.ndarray, costs: np.ndarray | None
+) -> np.ndarray:
     """Return what each parent is worth to each label, ``[c, p]``, the root last; -inf where it cannot be."""
     k = tree.n_labels
     worth = np.zeros((k, k + 1))
     worth[:, :k] = chain_evidence(Z, tree, rates)
+    if costs is not None:
+        worth[:, :k] -= costs @ (tree.ancestor_matrix() | np.eye(k, dtype=bool))
     worth[:, :k][tree.ancestor_matrix() | np.eye(k, dtype=bool)] = -np.inf
     possible = np.column_stack([allowed[1:, 1:].T, allowed[0, 1:]])
     worth[~possible] = -np.inf

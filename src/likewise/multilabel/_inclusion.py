@@ -19,11 +19,11 @@ from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._chains import held_for_certain, settle
 from likewise.multilabel._trees import LearnedTree, best_tree
 
-_LEAST_RATE = 0.05  # at which trees are looked for: at 0 one record that is missing would forbid an edge
-_GRID = np.arange(_LEAST_RATE, 0.9, 0.05)
+LEAST_RATE = 0.005  # at which trees are looked for: at 0 one record that is missing would forbid an edge
+_GRID = np.concatenate([[LEAST_RATE, 0.01, 0.02], np.arange(0.05, 0.9, 0.05)])
 LARGEST_RATE = 0.95
-_PRIOR_ROWS = 20.0  # how many rows the shared rate counts for in the rate of one label
-_PREFERENCE = 2.0  # in nats: a label that may as well include another is its parent rather than the root is
+_PRIOR_ROWS = 20.0  # how many cells the mean rate of labels counts for in the rate of one
+ROOT_PREFERENCE = 2.0  # in nats: a label that may as well include another is its parent, not the root
 _TINY = 1e-12
 
 
@@ -86,9 +86,10 @@ def anchored_rates(Z: np.ndarray, tree: LabelHierarchy) -> tuple[float, np.ndarr
     """Return the missing rate, that of each label, and how many cells tell it.
 
     A label is held for certain in a row where some label below it was recorded; the share of those in which
-    it was not recorded itself is its missing rate, whatever the features and the classifier say. A label's
-    own rate counts the shared one as twenty rows more; a label with nothing below it has the shared one.
-    Without any such cell the rate is NaN.
+    it was not recorded itself is its missing rate, whatever the features and the classifier say. The shared
+    rate is that of all cells. A label's own rate is drawn towards the mean rate of labels, as if that had
+    been seen in twenty cells more; a label with nothing below it has the mean rate. Without any such cell the
+    rates are NaN.
     """
     n_labels = Z.shape[1]
     below, _ = held_for_certain(Z, tree)
@@ -96,7 +97,9 @@ def anchored_rates(Z: np.ndarray, tree: LabelHierarchy) -> tuple[float, np.ndarr
     if not certain.sum():
         return np.nan, np.full(n_labels, np.nan), 0
     shared = min(1.0 - found.sum() / certain.sum(), LARGEST_RATE)
-    own = 1.0 - (found + _PRIOR_ROWS * (1.0 - shared)) / (certain + _PRIOR_ROWS)
+    weights = certain / (certain + _PRIOR_ROWS)
+    typical = weights @ (1.0 - found / np.maximum(certain, 1)) / weights.sum()
+    own = 1.0 - (found + _PRIOR_ROWS * (1.0 - typical)) / (certain + _PRIOR_ROWS)
     return shared, np.minimum(own, LARGEST_RATE), int(certain.sum())
 
 
@@ -122,30 +125,38 @@ def learn_tree(
     allowed[1:, never] &= ~allowed[0, never]  # nothing is known of these: to the root, if that is allowed
     price = price_of(Z.shape[1])
 
-    def tree_of(at: np.ndarray | float, preference: float = _PREFERENCE) -> LearnedTree:
+    def tree_of(at: np.ndarray | float, preference: float = ROOT_PREFERENCE) -> LearnedTree:
         eps = relaxations(np.diag(both), n_rows, at, relaxation)
         return best_tree(inclusion_scores(both, n_rows, at, eps), allowed, preference, margins=False)
 
-    def gain(tree: LearnedTree) -> float:
-        return float((tree.scores - price)[tree.parents >= 0].sum())
-
     if rate is not None:
         return settle(Z, tree_of(rate), np.broadcast_to(rate, Z.shape[1:]), allowed)
-    strong, told = max(((tree_of(at, -price), at) for at in _GRID), key=lambda pair: gain(pair[0]))
+    strong, told = max(((tree_of(at, -price), at) for at in _GRID), key=lambda pair: net_evidence(pair[0]))
     for _ in range(max_rounds):
         parents = strong.parents
         told = _told(Z, parents, told)
         strong = tree_of(told, -price)
         if np.array_equal(strong.parents, parents):
             break
-    found = tree_of(told)
+    return settle_with_rate(Z, tree_of(told), told, allowed, max_rounds)
+
+
+def settle_with_rate(
+    Z: np.ndarray, tree: LearnedTree, rate: float, allowed: np.ndarray, max_rounds: int = 10
+) -> LearnedTree:
+    """Let labels settle in turn with the missing rate that the tree tells, until both stay."""
     for _ in range(max_rounds):
-        parents, at = found.parents, told
-        found = settle(Z, found, np.full(Z.shape[1], at), allowed)
-        told = _told(Z, np.where(telling(found.scores), found.parents, -1), at)
-        if told == at and np.array_equal(found.parents, parents):
+        parents, at = tree.parents, rate
+        tree = settle(Z, tree, np.full(Z.shape[1], at), allowed)
+        rate = _told(Z, np.where(telling(tree.scores), tree.parents, -1), at)
+        if rate == at and np.array_equal(tree.parents, parents):
             break
-    return found
+    return tree
+
+
+def net_evidence(tree: LearnedTree) -> float:
+    """Return the evidence for all edges, less what chance may give to each."""
+    return float((tree.scores - price_of(len(tree.parents)))[tree.parents >= 0].sum())
 
 
 def price_of(n_labels: int) -> float:
@@ -166,7 +177,7 @@ def telling(scores: np.ndarray) -> np.ndarray:
 def _told(Z: np.ndarray, parents: np.ndarray, otherwise: float) -> float:
     """Return the missing rate that a tree tells, or another one if it tells none."""
     shared, _, n_cells = anchored_rates(Z, LabelHierarchy.from_parents(parents))
-    return max(shared, _LEAST_RATE) if n_cells else otherwise
+    return max(shared, LEAST_RATE) if n_cells else otherwise
 
 
 def relaxations(counts: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from math import ceil, log
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_expit, logit
+from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from likewise._compat import CallbackSupportMixin, with_callbacks
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
-from likewise.kernels.label_tree import marginals, most_probable
+from likewise.kernels.label_tree import most_probable
 from likewise.multilabel._base import IS_THRESHOLD, PER_LABEL, MultilabelClassifier
-from likewise.multilabel._chains import chain_evidence
+from likewise.multilabel._chains import chain_evidence, held_for_certain
+from likewise.multilabel._combined import cross_fit, tree_marginals
 from likewise.multilabel._em import (
     EMResult,
     Held,
@@ -28,22 +29,32 @@ from likewise.multilabel._em import (
     rates_from_counts,
 )
 from likewise.multilabel._inclusion import (
+    LEAST_RATE,
     anchored_rates,
     inclusion_scores,
     learn_tree,
+    net_evidence,
     pair_counts,
     relaxations,
+    settle_with_rate,
     telling,
 )
 from likewise.multilabel._known import known_hierarchy
 from likewise.multilabel._labels import LabelColumns, check_labels
+from likewise.multilabel._own_rates import (
+    has_more_evidence,
+    learn_tree_and_rates,
+    rates_differ,
+    run_gap_test,
+)
 from likewise.multilabel._several import with_further_parents
 from likewise.multilabel._starts import by_counts, chow_liu, star
 from likewise.multilabel._steps import SCORES, next_tree
+from likewise.multilabel._summary import HierarchySummary, find_indistinguishable, summarise
 from likewise.multilabel._thresholds import best_thresholds
 from likewise.multilabel._trees import LearnedTree
 
-_STARTS = ("inclusion", "counts", "chow-liu", "star")
+_STARTS = ("auto", "inclusion", "counts", "chow-liu", "star")
 _FIRST_RATE = 0.2  # where nothing tells the missing rate, EM starts here
 _IS_RATE = Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1))
 _IS_START = Rule(
@@ -103,19 +114,23 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         others; a label whose parent it fixes gets no further one. None: all of it is learned.
     structure : {"tree", "dag"}, default="tree"
         Whether a label may have several parents, all of which it implies. Inference is then approximate.
-    start : {"inclusion", "counts", "chow-liu", "star"} or tuple of these, default="inclusion"
+    start : {"auto", "inclusion", "counts", "chow-liu", "star"} or tuple of these, default="auto"
         Where the tree comes from: ``inclusion`` scores how well the table of two labels, both recorded with
         gaps, fits that one includes the other, and gives the missing rate with it; ``counts`` does so as if
-        nothing were missing; ``chow-liu`` is the tree of mutual information; ``star`` has all labels on the
-        root. Of several, the one that ends with the largest penalised likelihood is kept.
+        nothing were missing; ``auto`` lets labels move to better parents from both of these and takes the
+        tree for which the records give more evidence; ``chow-liu`` is the tree of mutual information;
+        ``star`` has all labels on the root. Of several in a tuple, the one that ends with the largest
+        penalised likelihood is kept.
     structure_step : {None, "literal", "intercept", "profile"}, default=None
         Whether EM changes the tree: with eq. 5.9 of the thesis as printed, with the intercept moved for each
         candidate parent, or with the classifier fitted anew for each. None keeps the tree of the start, which
         is best: given good features, the likelihood hardly tells trees apart.
-    missing_rate : {"shared", "per-label"}, float or array of shape (n_labels,), default="shared"
-        The chance α that a held label is not recorded: found for all labels together or for each, or given.
-        The tree is learned at one rate for all unless rates are given; where those of labels differ by more
-        than some 0.2, it is unreliable.
+    missing_rate : {"auto", "shared", "per-label"}, float or array of shape (n_labels,), default="auto"
+        The chance α that a held label is not recorded: one for all labels (``shared``), one for each
+        (``per-label``), or given. With rates of their own, the tree and the rates are found in turn, and the
+        features must not predict the gaps of a parent: gaps are random. ``auto`` takes one rate for all
+        unless the records speak against it. The rate of a label with nothing below it cannot be told from
+        the data; it gets the mean rate of labels, and :meth:`summary` says so.
     rate_from : {"anchors", "em"}, default="anchors"
         How it is found. ``anchors``: a label with a recorded label below it is held for certain; the share of
         these that are not recorded is the rate. ``em``: by eq. 5.7, which errs on the low side, since the
@@ -132,9 +147,14 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         largest penalised likelihood wins.
     decode : {"marginal", "map"}, default="marginal"
         Predict each label whose chance is above the threshold, or the most probable set of labels.
-    threshold : float, array of shape (n_labels,) or "f1", default=0.5
-        Above which chance a label is predicted. ``"f1"`` sets it for each label so that F1 is largest on the
-        training rows, with gaps accounted for; :meth:`calibrate` does so with other rows.
+    marginals : {"combined", "tree"}, default="combined"
+        The chance of a label of a new row. ``tree`` is the product of the classifiers from the root down.
+        ``combined`` also uses a classifier of the label alone and those of the labels below it, weighted for
+        each label on cross-fitted chances; it is better where a label is a union of unlike labels.
+    threshold : float, array of shape (n_labels,) or "f1", default="f1"
+        Above which chance a label is predicted. ``"f1"`` sets it for each label so that F1 is largest, with
+        cross-fitted chances of the training rows and with gaps accounted for; :meth:`calibrate` does so with
+        other rows. Not used, and numbers are refused, with ``decode="map"``.
     max_iter : int, default=100
         The most iterations of EM.
     tol : float, default=1e-4
@@ -150,10 +170,16 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         The hierarchy. Its ``scores`` tell what an edge gains over the root in nats, its ``margins`` by how
         much the next best parent is worse: near 0, the edge is a guess. Where two labels may as well trade
         places, as equal ones may, the margin does not tell.
+    indistinguishable_ : tuple of (str, str)
+        Pairs (label, its only child) that hold for the same rows as far as the records tell: which of the two
+        is above the other is arbitrary.
     missing_rate_ : float
         The share of held labels that was not recorded.
     missing_rates_ : ndarray of shape (n_labels,)
         The same for each label.
+    rate_is_known_ : ndarray of bool of shape (n_labels,)
+        Whether the rate of each label was given or read from its own records; otherwise it is that of other
+        labels.
     n_anchors_ : int
         In how many cells a label was held for certain, so that they told the rate; 0 if EM found it or it was
         given.
@@ -180,7 +206,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     Notes
     -----
     An iteration costs O(n (d + 1) n_labels) time; the tree is learned before, in O(n n_labels²) for counting
-    pairs. The steps of the thesis cost O(n n_labels²) an iteration and O(n_labels²) memory.
+    pairs. Combining and setting thresholds fits the classifiers anew five times, without EM. The steps of the
+    thesis cost O(n n_labels²) an iteration and O(n_labels²) memory.
 
     With ``structure="dag"`` a label needs all its parents. Learning adds further parents to the tree where
     recorded labels speak for them; the E-step passes messages as if there were no cycles (exact on trees; on
@@ -209,7 +236,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         "structure": choice("tree", "dag"),
         "start": _IS_START,
         "structure_step": choice(None, *SCORES),
-        "missing_rate": either(choice("shared", "per-label"), _IS_RATE, PER_LABEL),
+        "missing_rate": either(choice("auto", "shared", "per-label"), _IS_RATE, PER_LABEL),
         "rate_from": choice("anchors", "em"),
         "l2": real(0, strict=True),
         "relaxation": Rule(
@@ -218,6 +245,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         "annealing": _IS_ANNEALING,
         "n_init": integer(1),
         "decode": choice("marginal", "map"),
+        "marginals": choice("combined", "tree"),
         "threshold": either(IS_THRESHOLD, choice("f1")),
         "max_iter": integer(1),
         "tol": real(0),
@@ -228,16 +256,17 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         hierarchy: Any = None,
         *,
         structure: str = "tree",
-        start: Any = "inclusion",
+        start: Any = "auto",
         structure_step: str | None = None,
-        missing_rate: Any = "shared",
+        missing_rate: Any = "auto",
         rate_from: str = "anchors",
         l2: float = 1.0,
         relaxation: float = 1e-3,
         annealing: tuple[float, float] | None = None,
         n_init: int = 1,
         decode: str = "marginal",
-        threshold: Any = 0.5,
+        marginals: str = "combined",
+        threshold: Any = "f1",
         max_iter: int = 100,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -253,6 +282,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self.annealing = annealing
         self.n_init = n_init
         self.decode = decode
+        self.marginals = marginals
         self.threshold = threshold
         self.max_iter = max_iter
         self.tol = tol
@@ -285,12 +315,13 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             raise ValueError("decode='map' needs a tree, and labels of this hierarchy have several parents.")
         if self.structure == "dag" and self.decode == "map":
             raise ValueError("decode='map' needs structure='tree'; use decode='marginal' with 'dag'.")
-        if self.decode == "map" and isinstance(self.threshold, str):
+        if self.decode == "map" and not isinstance(self.threshold, str):
             raise ValueError(
-                "decode='map' has no thresholds to set; use threshold=0.5, or decode='marginal'."
+                f"decode='map' has no thresholds, got threshold={self.threshold!r}; leave threshold out, or "
+                "use decode='marginal'."
             )
         rng = check_random_state(self.random_state)
-        starts = [given] if given is not None else list(self._starts(labels, allowed, rng))
+        starts = [given] if given is not None else list(self._starts(X, labels, allowed, rng))
         progress = Progress(self, X, len(starts))
         best: EMResult | None = None
         for hierarchy in starts:
@@ -303,22 +334,45 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         assert best is not None
         self._keep(best, X, labels)
 
-    def _starts(self, labels: LabelColumns, allowed: np.ndarray, rng: np.random.RandomState) -> Any:
+    def _starts(self, X: Any, labels: LabelColumns, allowed: np.ndarray, rng: np.random.RandomState) -> Any:
         """Yield the trees to begin with."""
         names = (self.start,) if isinstance(self.start, str) else self.start
         for n in range(self.n_init):
             rows = slice(None) if n == 0 else rng.randint(len(labels.Y), size=len(labels.Y))
             for name in names:
-                yield self._made(labels.names, self._first_tree(name, labels.Y[rows], allowed))
+                tree = self._first_tree(name, X[rows], labels.Y[rows], allowed)
+                yield self._made(labels.names, tree)
 
-    def _first_tree(self, name: str, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+    def _first_tree(self, name: str, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
         if name == "counts":
             return by_counts(Z, allowed, self.relaxation)
         if name == "chow-liu":
             return chow_liu(Z, allowed)
         if name == "star":
             return star(Z.shape[1], allowed)
-        return learn_tree(Z, allowed, self.relaxation, self._given_rates())
+        given = self._given_rates()
+        tree = learn_tree(Z, allowed, self.relaxation, given)
+        if given is None and name == "auto":
+            tree = self._better_of(tree, Z, allowed)
+        if given is not None or self.missing_rate == "shared":
+            return tree
+        return self._with_own_rates(tree, X, Z, allowed)
+
+    def _better_of(self, tree: LearnedTree, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+        """Return the tree, or that of counts after labels have settled, whichever has more evidence."""
+        counted = by_counts(Z, allowed, self.relaxation)
+        rate = anchored_rates(Z, LabelHierarchy.from_parents(counted.parents))[0]
+        other = settle_with_rate(Z, counted, max(rate, LEAST_RATE) if rate > 0 else LEAST_RATE, allowed)
+        return other if net_evidence(other) > net_evidence(tree) + 1e-9 else tree
+
+    def _with_own_rates(self, tree: LearnedTree, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+        """Return the tree found in turn with a rate for each label, if the records speak for it."""
+        if not telling(tree.scores).any():  # no edge tells a rate
+            return tree
+        shared = anchored_rates(Z, LabelHierarchy.from_parents(tree.parents))[0]
+        test = run_gap_test(X, Z, self.l2)
+        other = learn_tree_and_rates(Z, test, allowed, self.relaxation, shared)
+        return other if has_more_evidence(other, tree, test, len(Z)) else tree
 
     @staticmethod
     def _made(names: tuple[str, ...], tree: LearnedTree) -> LabelHierarchy:
@@ -342,7 +396,10 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         shared, own, n_cells = anchored_rates(Z, hierarchy)
         if self.rate_from == "em" or not n_cells:
             return np.full(Z.shape[1], _FIRST_RATE), 0
-        return (np.full(Z.shape[1], shared) if self.missing_rate == "shared" else own), n_cells
+        has_own = self.missing_rate == "per-label" or (
+            self.missing_rate == "auto" and rates_differ(Z, hierarchy)
+        )
+        return (own if has_own else np.full(Z.shape[1], shared)), n_cells
 
     def _climb(
         self, X: Any, Z: np.ndarray, hierarchy: LabelHierarchy, allowed: np.ndarray, progress: Progress
@@ -361,7 +418,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             return relaxations(counts, len(Z), rates, now)
 
         anchored = rates if n_cells else None
-        expected = rates_from_counts(Z, shared=self.missing_rate == "shared")
+        expected = rates_from_counts(Z, shared=self.missing_rate != "per-label")
 
         def found_rates(one: np.ndarray) -> np.ndarray:
             return expected(one) if anchored is None else anchored
@@ -427,11 +484,30 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = len(found.history) - 1
-        self.thresholds_ = np.array(
-            best_thresholds(self._marginals(X), Z, model.rates)
-            if isinstance(self.threshold, str)
-            else self._per_label("threshold", self.threshold)
-        )
+        self.rate_is_known_ = self._known_rates(Z)
+        self.indistinguishable_ = find_indistinguishable(Z, self.hierarchy_, self.missing_rates_)
+        self._set_marginals(X, Z, held)
+
+    def _known_rates(self, Z: np.ndarray) -> Any:
+        """Return which labels' rates are told by something of their own."""
+        if self._given_rates() is not None or len(set(self.missing_rates_)) == 1:
+            return np.full(Z.shape[1], self._given_rates() is not None or self.n_anchors_ > 0)
+        below, _ = held_for_certain(Z, self.hierarchy_)
+        return np.any(below, axis=0) | (self.n_anchors_ == 0)  # without anchors, EM has found each
+
+    def _set_marginals(self, X: Any, Z: np.ndarray, held: Held) -> None:
+        """Combine marginals, and set thresholds by those that rows have from classifiers without them."""
+        combine = self.marginals == "combined" and self.decode == "marginal"
+        found = None
+        if self.decode == "marginal" and (combine or isinstance(self.threshold, str)):
+            found = cross_fit(X, Z, self._model, held, self.l2, combine=combine)
+        self._combination = None if found is None else found.combination
+        if not isinstance(self.threshold, str):
+            self.thresholds_ = np.array(self._per_label("threshold", self.threshold))
+        elif found is None:
+            self.thresholds_ = np.full(Z.shape[1], 0.5)
+        else:
+            self.thresholds_ = best_thresholds(found.chances, Z, self.missing_rates_)
 
     def _described(self, model: Model, Z: np.ndarray, counts: np.ndarray) -> LabelHierarchy:
         """Return the hierarchy with scores by the data, also where it was given, and label counts."""
@@ -450,18 +526,13 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
 
     def _marginals(self, X: Any) -> np.ndarray:
         """Return the chance of each label of rows of which nothing was recorded."""
-        model = self._model
-        logits = model.logits(X)
-        tree = model.hierarchy
-        if tree.is_tree:
-            out = np.empty_like(logits)
-            marginals(tree.parents, tree.order, logits, model.relaxations, out)
-            return out
-        above = np.exp(log_expit(logits) @ tree.ancestor_matrix().astype(np.float64))
-        return above * expit(logits) + (1.0 - above) * model.relaxations
+        by_tree = tree_marginals(self._model, X)
+        if self._combination is None:
+            return by_tree
+        return self._combination.chances(X, by_tree, self._model.hierarchy)
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        return np.clip(self._marginals(X), 0.0, 1.0)
+        return self._marginals(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log-odds of each label less those of its threshold.
@@ -537,6 +608,17 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             for c in found
             if not Z[row, c] and chances[row, c] >= least
         ]
+
+    def summary(self) -> HierarchySummary:
+        """Return how much of the hierarchy is known: guesses, equal labels, rates that nothing tells.
+
+        Returns
+        -------
+        HierarchySummary
+            Prints as a few sentences.
+        """
+        check_is_fitted(self, "classes_")
+        return summarise(self)
 
     def calibrate(self, X: Any, Y: Any) -> LatentHierarchyClassifier:
         """Set the threshold of each label so that F1 is largest on these rows, whose labels may have gaps.

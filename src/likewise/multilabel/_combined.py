@@ -1,0 +1,181 @@
+"""Marginals from two classifiers a label, combined on rows that neither has seen.
+
+The tree gives P(y_c = 1 | x) as a product of classifiers from the root down. Such a product is poor where a
+label is a union of unlike labels, since a linear classifier cannot describe the union, and every label below
+it inherits the error. A classifier of c alone, fitted to what the E-step says that rows hold, does not
+inherit it, and a label is held where one of the labels below it is. Three chances are combined by
+
+    logit P(y_c = 1 | x) = v_c · (logit of the product, of c alone, of any label below) + u_c.
+
+The weights are fitted on cross-fitted chances, first for all labels together and then for each label, drawn
+towards the common ones: a label with few records keeps those. The likelihood is that of the *records*,
+P(z_c = 1 | x) = (1 - α_c) P(y_c = 1 | x), so that gaps bias nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, logit
+
+from likewise.hierarchy import LabelHierarchy
+from likewise.kernels.label_tree import marginals
+from likewise.multilabel._em import Columns, Held, Model, first_model, fit_logistic
+
+_N_FOLDS = 5
+_N_STEPS = 50  # of L-BFGS in each regression
+_SHRINKAGE = 10.0  # penalty on the distance of a label's weights from the common ones
+_LEAST = 1e-6  # chances are kept this far from 0 and 1
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Classifiers of labels on their own, and the weights with which they are combined with the tree's.
+
+    Attributes
+    ----------
+    coef, intercept : ndarray of shape (n_labels, n_features), (n_labels,)
+        Of the logistic regression of each label on its own.
+    weights : ndarray of shape (n_labels, 3)
+        Of the log-odds by the tree, by the label's own classifier, and by the labels below.
+    offsets : ndarray of shape (n_labels,)
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+
+    def chances(self, X: Any, by_tree: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
+        """Return the combined chance of each label, of which none is above that of a parent."""
+        alone = expit(X @ self.coef.T + self.intercept)
+        return _combine(_log_odds(by_tree, alone, hierarchy), self.weights, self.offsets, hierarchy)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Marginals of rows by classifiers that have not seen them, and how to combine those of other rows.
+
+    Attributes
+    ----------
+    chances : ndarray of shape (n_samples, n_labels)
+    combination : Combination or None
+        None if the product along the tree is all that is used.
+    """
+
+    chances: np.ndarray
+    combination: Combination | None
+
+
+def tree_marginals(model: Model, X: Any) -> np.ndarray:
+    """Return the chance of each label of rows of which nothing was recorded, by the model alone."""
+    logits, tree = model.logits(X), model.hierarchy
+    if tree.is_tree:
+        out = np.empty_like(logits)
+        marginals(tree.parents, tree.order, logits, model.relaxations, out)
+    else:
+        above = np.exp(log_expit(logits) @ tree.ancestor_matrix().astype(np.float64))
+        out = above * expit(logits) + (1.0 - above) * model.relaxations
+    return np.clip(out, 0.0, 1.0)
+
+
+def cross_fit(X: Any, Z: np.ndarray, model: Model, held: Held, l2: float, *, combine: bool) -> CrossFit:
+    """Fit the classifiers of a model anew without a fold of the rows at a time, and combine them.
+
+    What rows hold is taken from the whole fit, so that EM runs once. Folds follow from the rows and not from
+    their order. A tree without edges has nothing to combine: its classifiers are those of labels alone.
+    """
+    combine = combine and len(model.hierarchy.edges) > 0
+    by_tree, alone = np.empty_like(held.one), np.empty_like(held.one)
+    for train, test in folds_of_rows(held.one.sum(axis=1), model.logits(X).sum(axis=1)):
+        columns = Columns.of(X[train])
+        start = first_model(Z[train], X.shape[1], model.hierarchy, model.rates, model.relaxations)
+        coef, intercept = fit_logistic(
+            columns, held.both[train], held.above[train], start.coef, start.intercept, l2, _N_STEPS
+        )
+        by_tree[test] = tree_marginals(replace(model, coef=coef, intercept=intercept), X[test])
+        if combine:
+            coef, intercept = fit_alone(columns, held.one[train], l2)
+            alone[test] = expit(X[test] @ coef.T + intercept)
+    if not combine:
+        return CrossFit(by_tree, None)
+    odds = _log_odds(by_tree, alone, model.hierarchy)
+    weights, offsets = _fit_weights(odds, Z, 1.0 - model.rates)
+    chances = _combine(odds, weights, offsets, model.hierarchy)
+    return CrossFit(chances, Combination(*fit_alone(Columns.of(X), held.one, l2), weights, offsets))
+
+
+def fit_alone(columns: Columns, held: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a logistic regression to each label on its own; `held` may be chances."""
+    n, k = held.shape
+    share = np.clip(held.mean(axis=0), 1.0 / (n + 1.0), n / (n + 1.0))
+    nothing = np.zeros((k, columns.X.shape[1]))
+    return fit_logistic(columns, held, np.ones_like(held), nothing, logit(share), l2, _N_STEPS)
+
+
+def folds_of_rows(*keys: np.ndarray, n_folds: int = _N_FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield rows to fit and rows to predict; rows next to each other by `keys` are in different folds."""
+    rank = np.empty(len(keys[0]), dtype=np.int64)
+    rank[np.lexsort(keys[::-1])] = np.arange(len(rank))
+    for fold in range(min(n_folds, len(rank))):
+        is_test = rank % n_folds == fold
+        if is_test.all():  # a single row: nothing else to fit to
+            is_train = is_test
+        else:
+            is_train = ~is_test
+        yield np.flatnonzero(is_train), np.flatnonzero(is_test)
+
+
+def _log_odds(by_tree: np.ndarray, alone: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
+    """Return log-odds by the tree, by labels alone and by what is below them: (n_samples, n_labels, 3)."""
+    below = alone.copy()
+    none_below = np.ones_like(alone)
+    for c in reversed(hierarchy.order):
+        if (none_below[:, c] < 1.0).any():
+            below[:, c] = 1.0 - none_below[:, c]
+        for p in hierarchy.parent_lists[c]:
+            none_below[:, p] *= 1.0 - below[:, c]
+    return logit(np.clip(np.stack([by_tree, alone, below], axis=2), _LEAST, 1.0 - _LEAST))
+
+
+def _combine(
+    odds: np.ndarray, weights: np.ndarray, offsets: np.ndarray, hierarchy: LabelHierarchy
+) -> np.ndarray:
+    """Return combined chances; a parent's is at least that of each label below it."""
+    chances: np.ndarray = expit(np.einsum("ncj,cj->nc", odds, weights) + offsets)
+    for c in reversed(hierarchy.order):
+        for p in hierarchy.parent_lists[c]:
+            np.maximum(chances[:, p], chances[:, c], out=chances[:, p])
+    return chances
+
+
+def _fit_weights(odds: np.ndarray, Z: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights and the offset of each label, drawn towards those of all labels together."""
+    n, k, m = odds.shape
+    plain = np.append(np.full(m, 1.0 / m), 0.0)
+    common = _climb(odds.reshape(n * k, m), Z.reshape(-1), np.tile(keep, n), plain, 1.0)
+    own = np.array([_climb(odds[:, c], Z[:, c], np.full(n, keep[c]), common, _SHRINKAGE) for c in range(k)])
+    return own[:, :-1], own[:, -1]
+
+
+def _climb(
+    odds: np.ndarray, z: np.ndarray, keep: np.ndarray, centre: np.ndarray, penalty: float
+) -> np.ndarray:
+    """Maximise the likelihood of records, z ~ keep · σ(v · odds + u), less penalty/2 |(v, u) - centre|²."""
+
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        total = odds @ at[:-1] + at[-1]
+        s = expit(total)
+        gap = np.maximum(1.0 - keep * s, 1e-12)  # of no record
+        value = -np.where(z, log_expit(total), np.log(gap)).sum()
+        slope = np.where(z, s - 1.0, keep * s * (1.0 - s) / gap)
+        away = at - centre
+        gradient = np.append(odds.T @ slope, slope.sum()) + penalty * away
+        return float(value + 0.5 * penalty * away @ away), gradient
+
+    found: np.ndarray = minimize(loss, centre, jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
+    return found

@@ -1,0 +1,221 @@
+"""A tree and a missing rate for each label, found in turn.
+
+If p includes c, rows with c recorded have p recorded at the rate 1 - α_p. With α_p unknown, the records of
+two labels alone cannot tell this from labels that overlap: a label that holds for a part of its parent's
+rows looks just like one that equals its parent and is recorded less often. The features can. Gaps are random:
+if p includes c, then *no feature tells in which of the rows with c label p was recorded*. If p is only
+frequent among these rows, the features that predict p elsewhere predict it there too.
+
+So edges p → c are scored by inclusion at the present rates, less what a cross-fitted score of p tells of its
+records among rows with c; where that is more than chance gives, the edge is barred. Rates start from the
+pairs of labels that pass this test, and then the tree and the rates that it tells are found in turn. A label
+that the records do not need as a parent, or whose gaps the features predict after all, is no parent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from likewise.hierarchy import LabelHierarchy
+from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
+from likewise.multilabel._combined import fit_alone, folds_of_rows
+from likewise.multilabel._em import Columns
+from likewise.multilabel._inclusion import (
+    LARGEST_RATE,
+    LEAST_RATE,
+    ROOT_PREFERENCE,
+    anchored_rates,
+    inclusion_scores,
+    net_evidence,
+    pair_counts,
+    price_of,
+    relaxations,
+    telling,
+)
+from likewise.multilabel._trees import LearnedTree, best_tree
+
+_N_FOLDS = 3
+_FEWEST = 10  # records of a label from which the rate of another is read at the start
+
+
+@dataclass(frozen=True, eq=False)
+class GapTest:
+    """What the features tell of the records of each label.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_samples, n_labels)
+        Cross-fitted log-odds that each label is recorded.
+    evidence : ndarray of shape (n_labels, n_labels)
+        ``[p, c]``: by how many nats the score of p predicts the records of p among rows with c recorded, less
+        ½ log of the number of these rows. Above 0 it speaks against p including c.
+    """
+
+    scores: np.ndarray
+    evidence: np.ndarray
+
+    @property
+    def barred(self) -> np.ndarray:
+        """Which edges ``[p, c]`` chance can hardly have made look so bad."""
+        barred: np.ndarray = self.evidence > price_of(len(self.evidence))
+        return barred
+
+
+def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
+    """Score all labels by the features, and test for all pairs whether the gaps are random."""
+    records = Z.astype(np.float64)
+    scores = np.empty_like(records)
+    keys = records.sum(axis=1), np.asarray(X.sum(axis=1)).ravel()
+    for train, test in folds_of_rows(*keys, n_folds=_N_FOLDS):
+        coef, intercept = fit_alone(Columns.of(X[train]), records[train], l2)
+        scores[test] = X[test] @ coef.T + intercept
+    n = np.maximum(records.sum(axis=0), 1.0)  # rows with c
+    sum_z, sum_s = records.T @ records, scores.T @ records
+    sum_ss, sum_zs = (scores**2).T @ records, (records * scores).T @ records
+    evidence = _gain_of_slope(n, sum_z, sum_s, sum_ss, sum_zs)
+    np.fill_diagonal(evidence, -np.inf)
+    return GapTest(scores, evidence)
+
+
+def _gain_of_slope(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> np.ndarray:
+    """Return half the score statistic of z on s, where they go together, less ½ log n."""
+    together = sum_zs - sum_z * sum_s / n
+    spread = sum_z / n * (1.0 - sum_z / n) * np.maximum(sum_ss - sum_s**2 / n, 0.0)
+    chi = np.where((together > 0) & (spread > 1e-12), together**2 / np.maximum(spread, 1e-12), 0.0)
+    gain: np.ndarray = 0.5 * chi - 0.5 * np.log(np.maximum(n, 2.0))
+    return gain
+
+
+def rates_differ(Z: np.ndarray, tree: LabelHierarchy) -> bool:
+    """Tell whether cells in which labels are held for certain speak for rates of their own.
+
+    The gain in log-likelihood is held against ½ log of the cells of a label for each further rate.
+    """
+    below, _ = held_for_certain(Z, tree)
+    certain = below.sum(axis=0)
+    inner = certain > 0
+    if inner.sum() < 2:
+        return False
+    certain, found = certain[inner], (below & Z.astype(bool)).sum(axis=0)[inner]
+
+    def log_likelihood(keep: Any) -> float:
+        keep = np.clip(keep, 1e-9, 1.0 - 1e-9)
+        return float((xlogy(found, keep) + xlogy(certain - found, 1.0 - keep)).sum())
+
+    gain = log_likelihood(found / certain) - log_likelihood(found.sum() / certain.sum())
+    return gain > 0.5 * np.log(max(certain.mean(), 2.0)) * (inner.sum() - 1)
+
+
+def has_more_evidence(own: LearnedTree, shared: LearnedTree, test: GapTest, n_rows: int) -> bool:
+    """Tell whether a tree with a rate for each label explains the records better than one with a shared rate.
+
+    Each rate of a label that is a parent counts ½ log n_rows nats; gaps that the features predict count
+    against the tree with a shared rate, as they already do in the scores of the other.
+    """
+    above = LabelHierarchy.from_parents(shared.parents).ancestor_matrix()
+    predicted = float(np.maximum(test.evidence, 0.0)[above].sum())
+    n_rates = len(np.unique(own.parents[own.parents >= 0]))
+    return net_evidence(own) - 0.5 * np.log(n_rows) * n_rates > net_evidence(shared) - predicted
+
+
+def learn_tree_and_rates(
+    Z: np.ndarray, test: GapTest, allowed: np.ndarray, relaxation: float, otherwise: float
+) -> LearnedTree:
+    """Return the tree, with the missing rate of each label found in turn with it.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, n_labels)
+        What was recorded.
+    test : GapTest
+    allowed : ndarray of shape (n_labels + 1, n_labels + 1)
+        Which edges there may be, node 0 the root.
+    relaxation : float
+        ε.
+    otherwise : float
+        The rate of labels about which nothing is known at the start.
+    """
+    both, n, k = pair_counts(Z), len(Z), Z.shape[1]
+    costs = np.maximum(test.evidence, 0.0)
+    allowed = _bar(allowed, test.barred)
+    rates = _first_rates(both, n, test.evidence, otherwise)
+    seen: set[tuple[bytes, bytes]] = set()
+    for _ in range(2 * k + 20):
+        eps = relaxations(np.diag(both), n, rates, relaxation)
+        scores = inclusion_scores(both, n, rates, eps) - costs
+        tree = settle(Z, best_tree(scores, allowed, ROOT_PREFERENCE, margins=False), rates, allowed, costs.T)
+        sure = LabelHierarchy.from_parents(np.where(telling(tree.scores), tree.parents, -1))
+        _, own, n_cells = anchored_rates(Z, sure)
+        if not n_cells:
+            break
+        needless = _least_needed(Z, tree.parents, own, test.scores)
+        if needless is not None:
+            no_parent = np.zeros((k, k), dtype=bool)
+            no_parent[needless] = True
+            narrower = _bar(allowed, no_parent)
+            if np.array_equal(narrower, allowed):  # edges that are given stay
+                needless = None
+            allowed = narrower
+        state = tree.parents.tobytes(), np.round(own, 2).tobytes()
+        if needless is None and state in seen:
+            break
+        seen.add(state)
+        rates = own
+    return tree
+
+
+def _bar(allowed: np.ndarray, barred: np.ndarray) -> np.ndarray:
+    """Return which edges are left; a label that would have no parent left keeps all of its candidates."""
+    out: np.ndarray = allowed.copy()
+    out[1:, 1:] &= ~barred
+    stuck: np.ndarray = np.asarray(~out.any(axis=0))
+    stuck[0] = False
+    out[:, stuck] = allowed[:, stuck]
+    return out
+
+
+def _first_rates(both: np.ndarray, n_rows: int, evidence: np.ndarray, otherwise: float) -> np.ndarray:
+    """Return rates to begin with: of the labels that p may include, those that have p recorded most often.
+
+    P(z_p = 1 | z_c = 1) is 1 - α_p for all labels c below p, and less for others. Labels count whose rows
+    have p more often than all rows do, and among which the features do not predict the records of p.
+    """
+    counts = np.diag(both)
+    n = np.maximum(counts, 1.0)
+    share = both / n[None, :]
+    error = np.sqrt(np.maximum(share * (1.0 - share), 1e-4) / n[None, :])
+    rates = np.full(len(counts), otherwise)
+    for p in range(len(counts)):
+        fits = (share[p] - 3.0 * error[p] > counts[p] / n_rows) & (evidence[p] <= 0.0) & (counts >= _FEWEST)
+        fits[p] = False
+        if fits.any():
+            best = np.where(fits, share[p] - 2.0 * error[p], -1.0).argmax()
+            alike = fits & (np.abs(share[p] - share[p, best]) < 2.0 * (error[p] + error[p, best]))
+            rates[p] = 1.0 - both[p, alike].sum() / counts[alike].sum()
+    return np.clip(rates, LEAST_RATE, LARGEST_RATE)
+
+
+def _least_needed(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray, scores: np.ndarray) -> int | None:
+    """Return the label that is least needed as a parent, or None if all parents are needed.
+
+    A parent is needed if the labels under it are better off there than one step up, by ½ log n nats for its
+    rate at least, and if the features do not predict its records where it is held for certain.
+    """
+    n, k = Z.shape
+    tree = LabelHierarchy.from_parents(parents)
+    evidence = np.column_stack([chain_evidence(Z, tree, rates), np.zeros(k)])  # the root last
+    below, _ = held_for_certain(Z, tree)
+    worst, least = None, 0.0
+    for p in np.unique(parents[parents >= 0]):
+        children = np.flatnonzero(parents == p)
+        gain = float((evidence[children, p] - evidence[children, parents[p]]).sum())
+        z, s = Z[below[:, p], p].astype(np.float64), scores[below[:, p], p]
+        predicted = float(_gain_of_slope(max(len(z), 1), z.sum(), s.sum(), (s**2).sum(), (z * s).sum()))
+        lack = max(0.5 * np.log(n) - gain, 0.0) + (10.0 * predicted if predicted > np.log(k) else 0.0)
+        if lack > least:
+            worst, least = int(p), lack
+    return worst

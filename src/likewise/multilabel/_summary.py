@@ -1,0 +1,126 @@
+"""What of a learned hierarchy is known, and what is a guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import xlogy
+
+from likewise.hierarchy import LabelHierarchy
+
+if TYPE_CHECKING:
+    from likewise.multilabel._latent import LatentHierarchyClassifier
+
+GUESS = 3.0  # nats: an edge whose next best parent is not worse by more is a guess
+_NOT_WORSE = 2.0  # nats that speak against two labels being equal, from which they are told apart
+
+
+@dataclass(frozen=True)
+class HierarchySummary:
+    """How much of a learned hierarchy the data tell.
+
+    Attributes
+    ----------
+    n_labels, n_edges : int
+        Labels, and edges between labels.
+    guesses : tuple of (str, str)
+        Edges (parent, child) whose next best parent is worse by less than 3 nats.
+    indistinguishable : tuple of (str, str)
+        Labels and their only child, which hold for the same rows as far as the records tell.
+    missing_rate : float
+        The share of held labels that was not recorded.
+    rates_differ : bool
+        Whether labels have missing rates of their own.
+    unknown_rates : tuple of str
+        Labels whose own missing rate the data do not tell.
+    """
+
+    n_labels: int
+    n_edges: int
+    guesses: tuple[tuple[str, str], ...]
+    indistinguishable: tuple[tuple[str, str], ...]
+    missing_rate: float
+    rates_differ: bool
+    unknown_rates: tuple[str, ...]
+
+    @property
+    def n_guesses(self) -> int:
+        """The number of edges that are guesses."""
+        return len(self.guesses)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_labels} labels, {self.n_edges} edges between them; {self.n_guesses} of these "
+            f"{'is a guess' if self.n_guesses == 1 else 'are guesses'}{_listed(self.guesses)}."
+        ]
+        if self.indistinguishable:
+            lines.append(
+                "The data cannot tell which of these is above the other"
+                f"{_listed(self.indistinguishable, every=True)}."
+            )
+        differ = ", different by label" if self.rates_differ else ""
+        lines.append(f"Missing rate {self.missing_rate:.2f}{differ}.")
+        if self.unknown_rates and len(self.unknown_rates) == self.n_labels:
+            lines.append("No label is above another so surely that the data tell the missing rate.")
+        elif self.unknown_rates:
+            lines.append(
+                f"The data do not tell the own rates of {len(self.unknown_rates)} labels with nothing below "
+                "them; they have the mean rate of the others."
+            )
+        return "\n".join(lines)
+
+
+def _listed(pairs: tuple[tuple[str, str], ...], *, every: bool = False, most: int = 5) -> str:
+    if not pairs:
+        return ""
+    some = pairs if every else pairs[:most]
+    more = "" if len(some) == len(pairs) else f" and {len(pairs) - len(some)} more"
+    return ": " + ", ".join(f"{parent} > {child}" for parent, child in some) + more
+
+
+def summarise(model: LatentHierarchyClassifier) -> HierarchySummary:
+    """Sum up a fitted model."""
+    tree = model.hierarchy_
+    margins = dict(zip(tree.names, np.asarray(tree.margins), strict=True))
+    order = sorted(tree.edges, key=lambda edge: (margins[edge[1]], edge))
+    return HierarchySummary(
+        n_labels=tree.n_labels,
+        n_edges=len(tree.edges),
+        guesses=tuple(edge for edge in order if margins[edge[1]] < GUESS),
+        indistinguishable=model.indistinguishable_,
+        missing_rate=model.missing_rate_,
+        rates_differ=len(set(model.missing_rates_)) > 1,
+        unknown_rates=tuple(np.array(tree.names, dtype=object)[~model.rate_is_known_]),
+    )
+
+
+def find_indistinguishable(
+    Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray
+) -> tuple[tuple[str, str], ...]:
+    """Return labels that equal their only child, as far as the records tell.
+
+    If every row that holds p holds its child c as well, rows with p recorded have c recorded at the rate
+    1 - α_c, and the two may trade places. They are told apart where the share is lower, so that a likelihood
+    ratio speaks against it.
+    """
+    pairs = []
+    n_children = np.bincount([p for ps in tree.parent_lists for p in ps], minlength=tree.n_labels)
+    for c, above in enumerate(tree.parent_lists):
+        if len(above) != 1 or n_children[above[0]] != 1:
+            continue
+        p = above[0]
+        rows = Z[:, p] > 0
+        n, both, keep = int(rows.sum()), int(Z[rows, c].sum()), 1.0 - float(rates[c])
+        if not Z[:, c].any():
+            continue
+        share = min(both / max(n, 1), keep)  # more records than the rate foretells are no reason
+
+        def log_likelihood(rate: float, n: int = n, both: int = both) -> float:
+            rate = min(max(rate, 1e-3), 1.0 - 1e-3)
+            return float(xlogy(both, rate) + xlogy(n - both, 1.0 - rate))
+
+        if log_likelihood(share) - log_likelihood(keep) < _NOT_WORSE:
+            pairs.append((tree.names[p], tree.names[c]))
+    return tuple(pairs)
