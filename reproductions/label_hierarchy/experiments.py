@@ -251,7 +251,7 @@ def tree_scores(model: Any, true: LabelHierarchy) -> list[float]:
 
 
 def label_scores(model: Any, data: Trial) -> list[float]:
-    """Return F1 micro and macro, as the model predicts and, if it sets thresholds, with chances cut at 0.5."""
+    """Return F1 micro and macro, as the model predicts and, where it sets thresholds, cut at 0.5."""
     if not np.ptp(data.X_test):  # a set without features
         return [np.nan] * len(LABELS)
     found = f1_scores(data.Y_test, model.predict(data.X_test))

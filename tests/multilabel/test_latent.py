@@ -42,7 +42,9 @@ def test_two_labels_with_nothing_missing_are_two_regressions():
     animal = X[:, 0] + rng.logistic(size=200) > 0
     cat = animal & (X[:, 1] + rng.logistic(size=200) > 0)
     Y = np.column_stack([animal, cat])
-    model = LatentHierarchyClassifier([("0", "1")], missing_rate=0, l2=0.5, marginals="tree", **EXACT).fit(X, Y)
+    model = LatentHierarchyClassifier([("0", "1")], missing_rate=0, l2=0.5, marginals="tree", **EXACT).fit(
+        X, Y
+    )
     whole = LogisticRegression(C=2.0, tol=1e-10).fit(X, animal)
     within = LogisticRegression(C=2.0, tol=1e-10).fit(X[animal], cat[animal])
     for c, theirs in enumerate((whole, within)):

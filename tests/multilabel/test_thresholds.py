@@ -8,6 +8,8 @@ from sklearn.metrics import f1_score
 
 from likewise.datasets import make_label_tree
 from likewise.multilabel import LatentHierarchyClassifier
+from likewise.multilabel._combined import cross_fit
+from likewise.multilabel._em import infer
 from likewise.multilabel._thresholds import best_thresholds
 from reference import multilabel as twin
 
@@ -66,11 +68,19 @@ def test_gaps_in_other_rows_hardly_matter_to_thresholds(seed):
     np.testing.assert_array_equal(model.decision_function(data.X) > 0, model.predict(data.X) == 1)
 
 
-def test_thresholds_of_the_training_rows():
+def test_default_thresholds_come_from_classifiers_that_have_not_seen_the_row():
     data = make_label_tree(400, 5, missing_rate=0.3, random_state=0)
-    model = LatentHierarchyClassifier(threshold="f1").fit(data.X, data.Z)
-    wanted = best_thresholds(model.predict_proba(data.X), data.Z, model.missing_rates_)
+    model = LatentHierarchyClassifier().fit(data.X, data.Z)
+    held = infer(model._model, model._model.logits(data.X), data.Z.astype(np.uint8))
+    crossed = cross_fit(data.X, data.Z.astype(np.uint8), model._model, held, 1.0, combine=True)
+    wanted = best_thresholds(crossed.chances, data.Z, model.missing_rates_)
     np.testing.assert_array_equal(model.thresholds_, wanted)
+    seen = best_thresholds(model.predict_proba(data.X), data.Z, model.missing_rates_)
+    assert (seen != wanted).any()
+
+
+def test_thresholds_that_are_given_stay():
+    data = make_label_tree(400, 5, missing_rate=0.3, random_state=0)
     plain = LatentHierarchyClassifier(threshold=[0.1, 0.2, 0.3, 0.4, 0.5]).fit(data.X, data.Z)
     np.testing.assert_array_equal(plain.thresholds_, [0.1, 0.2, 0.3, 0.4, 0.5])
     np.testing.assert_array_equal(plain.predict(data.X), plain.predict_proba(data.X) > plain.thresholds_)

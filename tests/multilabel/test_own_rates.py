@@ -1,0 +1,137 @@
+"""Missing rates that differ by label: the tree with them, tests of random gaps, and what cannot be told."""
+
+import numpy as np
+import pytest
+
+from likewise.datasets import make_label_tree
+from likewise.evaluation import ancestor_f1
+from likewise.hierarchy import LabelHierarchy, PartialHierarchy
+from likewise.multilabel import LatentHierarchyClassifier
+from likewise.multilabel._own_rates import rates_differ, run_gap_test
+
+
+def unequal(seed, n=2000, k=15, spread=0.4):
+    """A made tree whose labels go missing at rates of 0.3 ± `spread`."""
+    data = make_label_tree(n, k, n_features=20, missing_rate=0.0, random_state=seed)
+    rng = np.random.default_rng(seed + 7)
+    rates = np.clip(0.3 + rng.uniform(-spread, spread, k), 0.0, 0.95)
+    return data, rates, (data.Y & (rng.random(data.Y.shape) >= rates)).astype(np.uint8)
+
+
+def n_wrong(model, data):
+    return int((model.hierarchy_.parents != data.parents).sum())
+
+
+@pytest.mark.parametrize("seed", [50, 51, 52])
+def test_the_tree_is_found_though_rates_differ_by_label(seed):
+    data, rates, Z = unequal(seed)
+    model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
+    assert n_wrong(model, data) <= 1
+    inner = np.unique(data.parents[data.parents >= 0])
+    assert np.abs(model.missing_rates_ - rates)[inner].mean() < 0.05
+    # one rate for all breaks it
+    shared = LatentHierarchyClassifier(missing_rate="shared", max_iter=5, tol=1.0).fit(data.X, Z)
+    assert n_wrong(shared, data) > n_wrong(model, data)
+
+
+def test_labels_with_nothing_below_are_said_to_have_no_rate_of_their_own():
+    data, _, Z = unequal(50)
+    model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
+    inner = np.unique(model.hierarchy_.parents[model.hierarchy_.parents >= 0])
+    np.testing.assert_array_equal(np.flatnonzero(model.rate_is_known_), inner)
+    summary = model.summary()
+    assert summary.rates_differ
+    assert len(summary.unknown_rates) == 15 - len(inner)
+    assert f"do not tell the own rates of {15 - len(inner)} labels" in str(summary)
+
+
+@pytest.mark.parametrize("missing_rate", ["auto", "per-label"])
+def test_equal_rates_cost_the_tree_nothing(missing_rate):
+    data = make_label_tree(1500, 12, missing_rate=0.3, random_state=5)
+    model = LatentHierarchyClassifier(missing_rate=missing_rate, max_iter=5, tol=1.0).fit(data.X, data.Z)
+    assert n_wrong(model, data) == 0
+    if missing_rate == "auto":
+        assert len(set(model.missing_rates_)) == 1
+        assert model.rate_is_known_.all()
+
+
+def test_edges_that_are_given_stay_though_features_predict_the_gaps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0])
+    model = LatentHierarchyClassifier(PartialHierarchy(fixed=[("0", "1")]), missing_rate="per-label")
+    assert model.fit(X, Y).hierarchy_.edges == (("0", "1"),)
+
+
+def test_random_gaps_pass_and_overlaps_fail_the_test():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    parent, other = X[:, 0] > -0.3, X[:, 1] > -0.3
+    child = parent & (X[:, 2] > 0)
+    Z = np.column_stack([parent & (rng.random(2000) < 0.5), child, other]).astype(np.uint8)
+    test = run_gap_test(X, Z, 1.0)
+    assert test.evidence[0, 1] < 0  # half of the records of the parent are gone, at random
+    assert test.evidence[2, 1] > 50  # the features say which rows with the child hold the other label
+    assert test.barred[2, 1]
+    assert not test.barred[0, 1]
+    assert not test.barred.diagonal().any()
+
+
+def test_rates_that_differ_by_hand():
+    tree = LabelHierarchy.from_parents([-1, 0, -1, 2])
+    Z = np.zeros((400, 4), dtype=np.uint8)
+    Z[:200, 1], Z[200:, 3] = 1, 1  # both parents are held in 200 rows each
+    Z[:100, 0], Z[200:300, 2] = 1, 1
+    assert not rates_differ(Z, tree)
+    Z[:180, 0] = 1
+    assert rates_differ(Z, tree)
+    assert not rates_differ(Z, LabelHierarchy.from_parents([-1, 0, -1, -1]))  # one rate alone
+
+
+# ---------------------------------------------------------------------- the choice between starts
+
+
+@pytest.mark.parametrize("missing_rate", [0.0, 0.02, 0.2])
+@pytest.mark.parametrize("seed", [1001, 1002])
+def test_the_default_is_as_near_the_tree_as_the_better_start(seed, missing_rate):
+    data = make_label_tree(300, 40, max_depth=8, missing_rate=missing_rate, random_state=seed)
+    true = LabelHierarchy.from_parents(data.parents)
+    found = {
+        start: ancestor_f1(
+            true, LatentHierarchyClassifier(start=start, max_iter=1, tol=1e9).fit(data.X, data.Z).hierarchy_
+        )
+        for start in ("auto", "inclusion", "counts")
+    }
+    assert found["auto"] >= max(found["inclusion"], found["counts"]) - 0.03
+    if missing_rate <= 0.02:
+        assert found["auto"] > 0.98
+
+
+# ---------------------------------------------------------------------- what the data cannot tell
+
+
+def test_a_label_that_equals_its_only_child_is_reported():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    animal, plant = X[:, 0] > 0, X[:, 1] > 0.2
+    cat = animal & (X[:, 2] > 0)
+    Y = np.column_stack([animal, cat, plant, plant]) & (rng.random((600, 4)) >= 0.2)
+    model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(X, Y)
+    assert {tuple(sorted(pair)) for pair in model.indistinguishable_} == {("2", "3")}
+    assert "cannot tell which of these is above the other" in str(model.summary())
+    # the child is held by half of the parent's rows: told apart
+    assert ("0", "1") in model.hierarchy_.edges
+
+
+def test_a_summary_counts_the_edges_that_are_guesses():
+    data = make_label_tree(1000, 8, missing_rate=0.3, random_state=0)
+    sure = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, data.Z).summary()
+    assert (sure.n_labels, sure.n_guesses) == (8, 0)
+    assert "0 of these are guesses." in str(sure)
+    few = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X[:60], data.Z[:60])
+    summary = few.summary()
+    margins = dict(zip(few.hierarchy_.names, few.hierarchy_.margins, strict=True))
+    assert summary.n_guesses == sum(margins[child] < 3 for _, child in few.hierarchy_.edges) > 0
+    assert f"{summary.n_guesses} of these" in str(summary)
+    given = LatentHierarchyClassifier(few.hierarchy_.edges, max_iter=5, tol=1.0).fit(data.X[:60], data.Z[:60])
+    assert given.summary().n_guesses == 0
