@@ -1,8 +1,10 @@
 """Bad and odd input: every estimator gives finite results or a clear error, and leaks no warning of NumPy."""
 
+import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.metrics import adjusted_rand_score
@@ -16,12 +18,14 @@ from likewise import (
     PCKMeans,
     Supervision,
 )
+from likewise.active import Interview
 from likewise.evaluation import HintSearchCV, cross_validate_hints
 from likewise.exceptions import (
     InconsistentSupervisionError,
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
     SupervisionError,
+    TooFewClustersWarning,
     UnsupportedSupervisionError,
 )
 from likewise.supervision import sample_links, sample_triplets
@@ -261,6 +265,43 @@ def test_a_large_clique_is_refused_by_hard_links():
     hints = Supervision.from_links(N, cannot_groups=[range(12)])
     with pytest.raises(InfeasibleSupervisionError, match="more clusters"):
         fitted(EquivalenceGaussianMixture, X0, hints, n_init=1, max_iter=2)
+
+
+@clusterers
+def test_more_rows_that_must_be_apart_than_clusters_are_named_at_once(cls):
+    if "links" not in cls._honours or "cannot" in cls().get_params():
+        pytest.skip("takes no cannot-links")
+    hints = Supervision.from_links(N, must=[(9, 3)], cannot=[(3, 30), (30, 50), (50, 9)])
+    known = cls().get_params(deep=False)
+    estimator = cls(
+        **{name: value for name, value in {"n_clusters": 2, "random_state": 0}.items() if name in known}
+    )
+    named = r"3 rows must be apart from one another \(rows 3, 30, 50\), but there are only 2 clusters"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            estimator.fit(X0, supervision=hints)
+            errors = []
+        except InfeasibleSupervisionError as error:
+            errors = [str(error)]
+    said = errors + [str(w.message) for w in caught if w.category is TooFewClustersWarning]
+    assert any(re.search(named, text) for text in said), said
+
+
+@every_estimator
+@pytest.mark.parametrize("unit", ["datetime64[s]", "timedelta64[D]"])
+def test_times_are_refused(cls, unit):
+    with pytest.raises(
+        ValueError, match=rf"{cls.__name__}: X holds times \({re.escape(unit)}\); wanted numbers"
+    ):
+        cls().fit(np.arange(N * 2).reshape(N, 2).astype(unit), supervision=true_hints(cls))
+
+
+def test_a_column_of_times_is_named():
+    frame = pd.DataFrame({"x": range(4), "when": pd.date_range("2020-01-01", periods=4, tz="UTC")})
+    for refuse in (lambda: PCKMeans(2).fit(frame), lambda: Interview(frame, n_clusters=2)):
+        with pytest.raises(ValueError, match="the column 'when' of X holds times"):
+            refuse()
 
 
 # ---------------------------------------------------------------------- odd rows

@@ -22,9 +22,11 @@ from likewise.exceptions import (
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
     SupervisionError,
+    TooFewClustersWarning,
     UnsupportedSupervisionError,
 )
 from likewise.supervision import Closure, Supervision
+from likewise.supervision._cliques import find_crowd
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,41 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
         value = getattr(estimator, name)
         if not rule.holds(value):
             raise ValueError(f"{type(estimator).__name__}: {name} must be {rule.wanted}, got {value!r}.")
+
+
+def check_no_times(X: Any, owner: str) -> None:
+    """Refuse rows that hold dates, times or durations, which NumPy would turn into counts of some unit."""
+    columns = getattr(X, "dtypes", None)
+    kinds = {} if columns is None or not hasattr(columns, "items") else dict(columns.items())
+    times = {name: dtype for name, dtype in kinds.items() if getattr(dtype, "kind", "") in "mM"}
+    if times:
+        name, dtype = next(iter(times.items()))
+        what = f"the column {name!r} of X holds times ({dtype})"
+    elif getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
+        what = f"X holds times ({X.dtype})"
+    else:
+        return
+    raise ValueError(
+        f"{owner}: {what}; wanted numbers. Choose a unit, for example days since the first: "
+        "(t - t.min()) / np.timedelta64(1, 'D')."
+    )
+
+
+def describe_crowd(owner: str, closure: Closure, n_clusters: int, rows: np.ndarray | None = None) -> str:
+    """Name rows that must all be apart from one another, if more than `n_clusters` are found; else "".
+
+    The closure may be about `rows` alone.
+    """
+    apart = find_crowd(closure, n_clusters)
+    if not len(apart):
+        return ""
+    named = (apart if rows is None else rows[apart]).tolist()
+    listed = ", ".join(map(str, named[:10])) + (", …" if len(named) > 10 else "")
+    return (
+        f"{owner}: {len(named)} rows must be apart from one another (rows {listed}), but there are only "
+        f"{n_clusters} clusters, so that not all of these cannot-links can hold. Ask for at least "
+        f"{len(named)} clusters, or drop some of the links."
+    )
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
@@ -187,6 +224,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Check the rows: dense, finite, two axes; float32 stays float32 and all else becomes float64."""
+        check_no_times(X, type(self).__name__)
         if isinstance(X, Rows) or lies_elsewhere(X):
             raise TypeError(
                 f"{type(self).__name__} works on rows in memory, and {_kind(X)} reads them in "
@@ -233,6 +271,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_given_rows(self, X: Any, *, reset: bool) -> Rows:
         """Check an array as :meth:`_check_X` does, files block by block."""
+        check_no_times(X, type(self).__name__)
         if lies_elsewhere(X) or (
             isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
         ):
@@ -358,6 +397,8 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 "hints.without_conflicts() lets the must-links win.",
                 InconsistentSupervisionWarning,
             )
+        if crowd := self._find_crowd(closure, rows):
+            warn_caller(crowd, TooFewClustersWarning)
         return closure
 
     def _hard_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
@@ -365,7 +406,15 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
             raise InconsistentSupervisionError(closure.contradiction(rows))
+        if crowd := self._find_crowd(closure, rows):
+            raise InfeasibleSupervisionError(crowd)
         return closure
+
+    def _find_crowd(self, closure: Closure, rows: np.ndarray | None) -> str:
+        n_clusters = getattr(self, "n_clusters", None)
+        if not integer(1).holds(n_clusters) or not getattr(self, "fixed_number", True):
+            return ""
+        return describe_crowd(type(self).__name__, closure, int(n_clusters or 1), rows)
 
     def __getstate__(self) -> Any:
         """Return what is pickled: all but what lies on a cluster, which means nothing anywhere else."""

@@ -14,6 +14,7 @@
     └── MissingDependencyError (ImportError)    an optional package is wanted and absent
     UserWarning
     ├── InconsistentSupervisionWarning          a soft method goes on with contradictory hints
+    │   └── TooFewClustersWarning               cannot-links ask for more clusters than there are
     ├── QuestionableHintsWarning                hints were accepted, but may not mean what was intended
     └── ChangedIdsWarning                       hints were written for other sample ids than these
         └── ShuffledIdsWarning                  for the same ids, in another order
@@ -37,6 +38,7 @@ __all__ = [
     "QuestionableHintsWarning",
     "ShuffledIdsWarning",
     "SupervisionError",
+    "TooFewClustersWarning",
     "UnsupportedSupervisionError",
 ]
 
@@ -87,6 +89,10 @@ class MissingDependencyError(LikewiseError, ImportError):
 
 class InconsistentSupervisionWarning(UserWarning):
     """A soft method was given contradictory hints and weighs them against one another."""
+
+
+class TooFewClustersWarning(InconsistentSupervisionWarning):
+    """Cannot-links keep more rows apart from one another than there are clusters."""
 
 
 class QuestionableHintsWarning(UserWarning):

@@ -133,11 +133,11 @@ def test_an_answer_to_another_tray_is_kept_as_that():
         (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1], [1, 2]]), "row 1 is put down twice"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1, 2], []]), "a pile is empty"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), [0, 1]), "piles are lists of row numbers"),
-        (lambda a: a.tell(Question.piles([0, 1, 2]), {"piles": [[0, 1]]}), "is not an answer"),
+        (lambda a: a.tell(Question.piles([0, 1, 2]), {"piles": [[0, 1]]}), "does not answer a tray"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), "SAME"), "SAME does not answer a tray"),
         (lambda a: a.tell(Question.odd([0, 1, 2]), Piles([[0, 1]])), "does not answer an odd one out"),
         (lambda a: a.tell(Question.odd([0, 1, 2]), 5), "row 5 was not asked about"),
-        (lambda a: a.tell(Question.pair(0, 1), [[0, 1]]), "an answer is a word"),
+        (lambda a: a.tell(Question.pair(0, 1), [[0, 1]]), "does not answer a pair; wanted one of SAME"),
         (lambda a: a.ask(exclude=[(0, 1, 2)]), "wanted questions"),
     ],
 )

@@ -70,3 +70,30 @@ def test_a_reply_says_the_same_of_the_rows_in_any_order():
     assert reply.to(Question.triplet(7, 5, 6)) is Answer.BC
     assert reply.to(Question.triplet(5, 7, 6)) is Answer.AC
     assert Reply(Question.triplet(5, 6, 7), "NEITHER").to(Question.triplet(7, 6, 5)) is Answer.NEITHER
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"), [("yes", "no"), ("Y", " n "), (True, False), (np.True_, np.False_), ("same", "DIFFERENT")]
+)
+def test_yes_and_no_answer_a_pair(yes, no):
+    assert Question.pair(0, 1).fitting(yes) is Answer.SAME
+    assert Question.pair(0, 1).fitting(no) is Answer.DIFFERENT
+
+
+@pytest.mark.parametrize("answer", ["yes", True, False, "SAME", "different", 1.5])
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Question.triplet(0, 1, 2), "a triplet; wanted one of UNSURE, AB, AC, BC, NEITHER"),
+        (Question.piles([0, 1, 2]), r"a tray; wanted one of UNSURE, or piles such as \[\[0, 3\], \[1\]\]"),
+    ],
+)
+def test_answers_for_pairs_only_are_refused_with_the_words_for_the_question(question, words, answer):
+    with pytest.raises(SupervisionError, match=f"does not answer {words}"):
+        question.fitting(answer)
+
+
+def test_a_number_or_a_strange_word_does_not_answer_a_pair():
+    for answer in (1, 0, "perhaps", None):
+        with pytest.raises(SupervisionError, match="wanted one of SAME, DIFFERENT, UNSURE, or yes or no"):
+            Question.pair(0, 1).fitting(answer)

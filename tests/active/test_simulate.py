@@ -147,7 +147,7 @@ def test_an_oracle_that_answers_twice_in_one_is_found_out():
             return ["SAME", "DIFFERENT"]
 
     asking = interview()
-    with pytest.raises(SupervisionError, match="is not an answer"):
+    with pytest.raises(SupervisionError, match="does not answer a pair"):
         simulate(asking, Both(), 10, truth=Y)
     assert asking.history == ()
 

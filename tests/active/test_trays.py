@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from likewise import Supervision
 from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reply
-from likewise.exceptions import FileFormatError, SupervisionError
+from likewise.exceptions import FileFormatError, SupervisionError, TooFewClustersWarning
 
 X = np.array([[0.0], [0.2], [0.4], [5.0], [5.2], [9.0], [9.2], [9.4]])
 Y = np.array([0, 0, 0, 1, 1, 2, 2, 2])
@@ -74,14 +74,14 @@ def test_piles_that_say_nothing_are_unsure():
         (lambda: Piles(["01"]), "by their numbers"),
         (lambda: Question.piles([0, 1, 2]).fitting([[0, 1], [3]]), "row 3 was not asked about; .* 0, 1, 2"),
         (lambda: Question.odd([0, 1, 2]).fitting(3), "row 3 was not asked about"),
-        (lambda: Question.odd([0, 1, 2]).fitting([[0, 1], [2]]), "is not an answer"),
-        (lambda: Question.odd([0, 1, 2]).fitting(True), "is not an answer"),
+        (lambda: Question.odd([0, 1, 2]).fitting([[0, 1], [2]]), "does not answer an odd one out"),
+        (lambda: Question.odd([0, 1, 2]).fitting(True), "True does not answer an odd one out"),
         (lambda: Question.odd([0, 1, 2]).fitting("DIFFERENT"), "DIFFERENT does not answer an odd one out"),
         (lambda: Question.piles([0, 1, 2]).fitting("SAME"), "SAME does not answer a tray; .*, or piles"),
         (lambda: Question.piles([0, 1, 2]).fitting(OddOne(1)), "does not answer a tray"),
         (lambda: Question.pair(0, 1).fitting(OddOne(1)), "does not answer a pair"),
         (lambda: Question.triplet(0, 1, 2).fitting(Piles([[0, 1]])), "does not answer a triplet"),
-        (lambda: Question.pair(0, 1).fitting(1), "an answer is a word"),
+        (lambda: Question.pair(0, 1).fitting(1), "1 does not answer a pair"),
     ],
 )
 def test_what_is_no_tray_or_no_answer_to_one_is_refused(make, said):
@@ -286,3 +286,24 @@ def test_a_spoilt_tray_in_a_file_is_refused(tmp_path, entry, said):
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(FileFormatError, match=f"event 0 of the history.*{said}"):
         Interview.load(path, X)
+
+
+def test_answers_that_keep_more_rows_apart_than_there_are_clusters_are_a_contradiction():
+    asking = interview()
+    rows = (0, 2, 3, 5)
+    for i, j in combinations(rows, 2):
+        assert asking.contradictions == ()
+        asking.tell(Question.pair(i, j), "no")
+    (found,) = asking.contradictions
+    assert (found.rows, found.chain, len(found.replies)) == (rows, (), 6)
+    assert len(asking.labels_) == 8
+    asking.undo()
+    assert asking.contradictions == ()
+
+
+def test_hints_that_keep_more_rows_apart_than_there_are_clusters_are_said_at_once():
+    hints = Supervision.from_links(8, cannot=list(combinations((1, 4, 6), 2)), must=[(6, 7)])
+    with pytest.warns(TooFewClustersWarning, match=r"Interview: 3 rows .* \(rows 1, 4, 6\).* only 2"):
+        asking = Interview(np.arange(16.0).reshape(8, 2), n_clusters=2, supervision=hints)
+    assert len(asking.labels_) == 8  # nothing is said twice
+    Interview(np.arange(16.0).reshape(8, 2), n_clusters=3, supervision=hints)

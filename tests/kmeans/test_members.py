@@ -231,8 +231,11 @@ def test_a_large_sparse_colouring_is_solved_and_a_dense_one_is_refused():
         warnings.simplefilter("ignore", ConvergenceWarning)
         assert model.fit(rng.normal(size=(2000, 2)), supervision=hints).violations_.share == 1.0
     dense = Supervision.from_links(60, cannot=[p for p in itertools.combinations(range(60), 2) if sum(p) % 3])
-    with pytest.raises(InfeasibleSupervisionError, match="no labelling keeps them all"):
+    with pytest.raises(InfeasibleSupervisionError, match="21 rows must be apart from one another"):
         COPKMeans(2, random_state=0).fit(rng.normal(size=(60, 2)), supervision=dense)
+    cycle = Supervision.from_links(60, cannot=[(i, (i + 1) % 59) for i in range(59)])
+    with pytest.raises(InfeasibleSupervisionError, match="no labelling keeps them all"):
+        COPKMeans(2, random_state=0).fit(rng.normal(size=(60, 2)), supervision=cycle)
 
 
 def test_the_learned_metric_does_not_follow_later_parameters():

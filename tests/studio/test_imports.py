@@ -261,7 +261,7 @@ def test_every_problem_is_told_with_its_line_and_nothing_is_written(tmp_path, st
     told = str(caught.value)
     for part in (
         "no row has the id 'A2'; did you mean 'a2'?",
-        "'MAYBE' is not an answer",
+        "'MAYBE' does not answer a",
         "AB does not answer a pair",
         "the kind is pair, but c is 'b1'",
         "the kind is triplet, but c is empty",

@@ -10,8 +10,8 @@ from likewise._rows import Block, Rows, as_rows, lies_elsewhere
 from likewise.active._pool import LARGE, Pool
 from likewise.active._questions import Question
 from likewise.active._state import Strategy, checked_rows
-from likewise.base import check_finite, integer
-from likewise.exceptions import SupervisionError
+from likewise.base import check_finite, describe_crowd, integer, warn_caller
+from likewise.exceptions import SupervisionError, TooFewClustersWarning
 from likewise.supervision import RowIds, Supervision
 
 
@@ -108,6 +108,15 @@ def checked_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: i
             f"Interview: n_clusters={k}, but there are only {n_samples} rows. Ask for fewer clusters."
         )
     return k
+
+
+def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
+    """Warn if the hints keep more rows apart from one another than there are clusters."""
+    if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
+        return
+    rows, few = hints.only("links").named()
+    if crowd := describe_crowd("Interview", few.closure(on_conflict="drop"), n_clusters, rows):
+        warn_caller(crowd, TooFewClustersWarning)
 
 
 def check_question(question: Any, n_samples: int) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from likewise.active._questions import Answer, Question, Reply
 from likewise.supervision import Closure, Supervision
+from likewise.supervision._cliques import find_crowd
 
 EventKind = Literal["answer", "skip", "undo"]
 
@@ -42,8 +43,8 @@ class Contradiction:
     Attributes
     ----------
     rows : tuple of int
-        The two rows that were said to be apart; or a row of each pile of a tray that has more of them than
-        there are clusters.
+        The two rows that were said to be apart; or rows that were said to be all apart from one another,
+        where they are more than the clusters.
     chain : tuple of int
         The rows that lead from the one to the other, each said to belong with the next; empty if there are
         too few clusters.
@@ -127,13 +128,24 @@ def contradictions_of(closure: Closure, replies: Sequence[Reply]) -> tuple[Contr
 def crowds_of(
     closure: Closure, replies: Sequence[Reply], n_clusters: int | None
 ) -> tuple[Contradiction, ...]:
-    """Return the trays that were sorted into more piles than there are clusters; joined ones count once.
+    """Return the rows that were said to be all apart from one another, where they are more than the clusters.
 
-    Several answers that together ask for more are not looked for: which of them is wrong nobody can tell.
+    First the trays that were sorted into too many piles; joined ones count once. If there are none, a set of
+    rows that several answers and hints keep apart.
     """
+    if n_clusters is None:
+        return ()
     found = []
-    for reply in replies if n_clusters is not None else ():
+    for reply in replies:
         rows = {int(closure.component[pile[0]]): pile[0] for pile in reply.piles}
-        if len(rows) > n_clusters:  # type: ignore[operator]
+        if len(rows) > n_clusters:
             found.append(Contradiction(tuple(sorted(rows.values())), (), (reply,)))
+    if not found and len(crowd := find_crowd(closure, n_clusters)):
+        components = set(closure.component[crowd].tolist())
+        about = tuple(
+            reply
+            for reply in replies
+            if len(components & {int(closure.component[pile[0]]) for pile in reply.piles}) > 1
+        )
+        found.append(Contradiction(tuple(crowd.tolist()), (), about))
     return tuple(found)

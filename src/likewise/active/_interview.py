@@ -18,6 +18,7 @@ from likewise.active._checks import (
     checked_ids,
     checked_n_clusters,
     checked_strategy,
+    warn_of_crowd,
     whole,
 )
 from likewise.active._evidence import (
@@ -170,6 +171,7 @@ class Interview:
         self.errors = check_errors(errors)
         self.given = checked_hints(supervision, self.n_samples)
         self.n_clusters = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
+        warn_of_crowd(self.given, self._n_known_clusters)
         if isinstance(strategy, str):
             if model is None and self.n_clusters is not None:
                 model = model_for(strategy, self.n_clusters)
@@ -272,8 +274,9 @@ class Interview:
         question : Question
             What is answered.
         answer : Answer or its word, OddOne or Piles
-            SAME, DIFFERENT or UNSURE to a pair; AB, AC, BC, NEITHER or UNSURE to a triplet; the odd row,
-            SAME, NEITHER or UNSURE to an odd one out; a list of piles or UNSURE to a tray.
+            SAME (or yes, or True), DIFFERENT (or no, or False) or UNSURE to a pair; AB, AC, BC, NEITHER or
+            UNSURE to a triplet; the odd row, SAME, NEITHER or UNSURE to an odd one out; a list of piles or
+            UNSURE to a tray.
         annotator : str, optional
             Who says so.
         time : str (ISO 8601) or datetime, optional

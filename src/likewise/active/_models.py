@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from likewise.active._state import Knowledge, Strategy
-from likewise.exceptions import LikewiseError, UnsupportedSupervisionError
+from likewise.exceptions import LikewiseError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import clique
 from likewise.supervision._edges import Edges
@@ -116,7 +117,9 @@ def fitted(
     if "triplets" in hints.kinds and "triplets" not in honours:
         others = hints.only(*(hints.kinds - {"triplets"}))
         hints = hints.only("triplets").to_links() | others
-    copy.fit(X, supervision=hints if settled else hints.without_conflicts())
+    with warnings.catch_warnings():  # the interview lists contradictions itself
+        warnings.simplefilter("ignore", TooFewClustersWarning)
+        copy.fit(X, supervision=hints if settled else hints.without_conflicts())
     labels = getattr(_clusterer(copy), "labels_", None)
     if labels is None and hasattr(copy, "predict"):
         labels = copy.predict(X)

@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from likewise.exceptions import SupervisionError
 
 QuestionKind = Literal["pair", "triplet", "odd", "piles"]
@@ -44,7 +46,10 @@ class Answer(enum.StrEnum):
 
     @classmethod
     def of(cls, word: Any) -> Answer:
-        """Return the answer that a word names, in upper or lower case; anything else is refused."""
+        """Return the answer that a word names, in upper or lower case; anything else is refused.
+
+        Of a yes and no, or True and False, only :meth:`Question.fitting` knows the meaning.
+        """
         if isinstance(word, str) and word.strip().upper() in cls.__members__:
             return cls[word.strip().upper()]
         raise SupervisionError(
@@ -115,7 +120,16 @@ _WORDS: dict[str, tuple[Answer, ...]] = {
 }
 _SIZES = {"pair": (2, 2), "triplet": (3, 3), "odd": (3, LARGEST_TRAY), "piles": (2, LARGEST_TRAY)}
 _CALLED = {"pair": "a pair", "triplet": "a triplet", "odd": "an odd one out", "piles": "a tray"}
-_ALSO = {"odd": ", or the odd row", "piles": ", or piles such as [[0, 3], [1]]"}
+_ALSO = {
+    "pair": ", or yes or no",
+    "triplet": ", by the letters of the rows",
+    "odd": ", or the number of the odd row",
+    "piles": ", or piles such as [[0, 3], [1]]",
+}
+_YES_NO = {
+    **dict.fromkeys(("YES", "Y", "TRUE"), Answer.SAME),
+    **dict.fromkeys(("NO", "N", "FALSE"), Answer.DIFFERENT),
+}
 _ODD_ONE = {Answer.AB: 2, Answer.AC: 1, Answer.BC: 0}
 _LEAVES_OUT = {place: answer for answer, place in _ODD_ONE.items()}
 
@@ -228,7 +242,12 @@ class Question:
         """Return what was said in one form, or raise an error if it is no answer to this question.
 
         Words become an :class:`Answer`, the number of the odd row an :class:`OddOne`, a list of lists
-        :class:`Piles`. Piles that hold fewer than two rows say nothing: they are UNSURE.
+        :class:`Piles`. Piles that hold fewer than two rows say nothing: they are UNSURE. To a pair, yes and
+        True mean SAME, no and False mean DIFFERENT.
+
+        >>> from likewise.active import Question
+        >>> str(Question.pair(0, 1).fitting("yes")), str(Question.pair(0, 1).fitting(False))
+        ('SAME', 'DIFFERENT')
         """
         if self.kind == "odd" and (isinstance(answer, OddOne) or _is_row(answer)):
             odd = answer if isinstance(answer, OddOne) else OddOne(answer)
@@ -239,13 +258,16 @@ class Question:
             rows = list(chain.from_iterable(piles.groups))
             self._check_asked(rows)
             return piles if len(rows) > 1 else Answer.UNSURE
-        words = ", ".join(_WORDS[self.kind]) + _ALSO.get(self.kind, "")
-        if isinstance(answer, OddOne | Piles):
-            raise SupervisionError(f"{answer!r} does not answer {_CALLED[self.kind]}; wanted one of {words}.")
-        said = Answer.of(answer)
-        if said not in _WORDS[self.kind]:
-            raise SupervisionError(f"{said} does not answer {_CALLED[self.kind]}; wanted one of {words}.")
-        return said
+        word = answer.strip().upper() if isinstance(answer, str) else answer
+        if isinstance(answer, bool | np.bool_):
+            word = "YES" if answer else "NO"
+        if self.kind == "pair" and isinstance(word, str) and word in _YES_NO:
+            return _YES_NO[word]
+        if not isinstance(word, str) or word not in map(str, _WORDS[self.kind]):
+            words = ", ".join(_WORDS[self.kind]) + _ALSO[self.kind]
+            given = word if isinstance(word, str) and word in Answer.__members__ else repr(answer)
+            raise SupervisionError(f"{given} does not answer {_CALLED[self.kind]}; wanted one of {words}.")
+        return Answer[word]
 
     def _check_asked(self, rows: Iterable[int]) -> None:
         for row in rows:

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 
 from likewise.active._evidence import Merge, Pair, find_merges
 from likewise.active._questions import Question
+from likewise.base import check_no_times
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import implied_links
 from likewise.supervision._triplets import TRIPLET_ANSWERS
@@ -182,6 +183,7 @@ class State:
 
 def checked_rows(X: Any) -> npt.NDArray[Any]:
     """Check rows as every interview does: dense, finite, two axes."""
+    check_no_times(X, "Interview")
     checked: npt.NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
     return checked
 

@@ -22,7 +22,7 @@ from likewise.base import warn_caller
 from likewise.evaluation._codes import check_same_rows
 from likewise.evaluation._hint_folds import HintFold, HintKFold
 from likewise.evaluation._hint_scores import HeldOut, HintScoring, check_scoring
-from likewise.exceptions import SupervisionError, UnsupportedSupervisionError
+from likewise.exceptions import SupervisionError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Supervision
 
 FloatArray = npt.NDArray[np.float64]
@@ -239,7 +239,9 @@ def _fit_and_ask(
             if raises:
                 raise
             fit_time, failure = time.perf_counter() - began, f"{type(error).__name__}: {error}"
-    return place, FoldResult(held, fit_time, failure, tuple((w.category, str(w.message)) for w in caught))
+    # That a number of clusters is too small is what folds find out; it need not be said for each.
+    told = (w for w in caught if not issubclass(w.category, TooFewClustersWarning))
+    return place, FoldResult(held, fit_time, failure, tuple((w.category, str(w.message)) for w in told))
 
 
 def fit_with_hints(estimator: Any, X: Any, hints: Supervision, as_links: bool) -> Any:

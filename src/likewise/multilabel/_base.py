@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from likewise.base import Rule, check_parameters, either, real
+from likewise.base import Rule, check_no_times, check_parameters, either, real
 from likewise.multilabel._labels import LabelColumns, check_labels
 
 
@@ -89,6 +89,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Check the rows: finite, two axes, dense or CSR; all becomes float64."""
+        check_no_times(X, type(self).__name__)
         return validate_data(self, X, reset=reset, dtype=np.float64, order="C", accept_sparse="csr")
 
     def _check_columns(self, Y: Any, labels: LabelColumns) -> None:

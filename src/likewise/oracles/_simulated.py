@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from likewise.active import Answer, OddOne, Piles, Question, Reply
-from likewise.base import Rule, integer, real
+from likewise.base import Rule, check_no_times, integer, real
 from likewise.exceptions import SupervisionError
 from likewise.oracles._labels import LabelOracle
 
@@ -31,6 +31,7 @@ def check_argument(owner: str, name: str, value: Any, rule: Rule) -> None:
 
 def check_rows(owner: str, X: Any, n_samples: int) -> FloatArray:
     """Return the rows as an array, after checking that there is one per class."""
+    check_no_times(X, owner)
     rows: FloatArray = check_array(X, dtype=np.float64, input_name="X")
     if len(rows) != n_samples:
         raise SupervisionError(

@@ -17,6 +17,7 @@ from likewise.supervision._edges import Edges
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _STARTS = 32
+_CROWD_COST = 1_000_000  # of so many components and starts together, at most
 
 
 def clique(edges: Edges, ordered: IntArray) -> IntArray:
@@ -32,6 +33,28 @@ def clique(edges: Edges, ordered: IntArray) -> IntArray:
         near[edges.of(ordered[:1])[1]] = True
         ordered = ordered[near[ordered]]
     return np.array(sorted(chosen), dtype=np.int64)
+
+
+def find_crowd(closure: Closure, n_clusters: int) -> IntArray:
+    """Return a row of each of more than `n_clusters` components that are all apart; empty if none were found.
+
+    The greedy search of :func:`clique` from several components; it finds no crowd where there is none, and
+    may miss one.
+    """
+    for group in closure.cannot_groups:
+        if len(group) > n_clusters:
+            return np.sort(closure.first_rows[group])
+    edges = Edges(closure)
+    candidates = np.flatnonzero(edges.counts >= n_clusters)
+    if len(candidates) <= n_clusters:
+        return candidates[:0]
+    ordered = candidates[np.argsort(-edges.counts[candidates], kind="stable")]
+    n_starts = min(_STARTS, max(1, _CROWD_COST // closure.n_components))
+    for start in ordered[:n_starts]:
+        found = clique(edges, np.concatenate([[start], ordered[ordered != start]]))
+        if len(found) > n_clusters:
+            return np.sort(closure.first_rows[found])
+    return candidates[:0]
 
 
 def large_first(edges: Edges, components: IntArray) -> IntArray:
