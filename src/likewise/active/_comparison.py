@@ -13,11 +13,13 @@ import numpy.typing as npt
 from scipy.integrate import trapezoid
 from scipy.stats import t as student
 
+from likewise._html import render_table
 from likewise.active._simulate import Trace
 
 FloatArray = npt.NDArray[np.float64]
 Measure = Literal["area", "final", "start"]
 _LEVEL = 0.95
+_LEFT = ("strategy", "behind the best, 95 %")  # columns of text
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,20 @@ class Comparison:
 
     def table(self, reach: float | None = None) -> str:
         """Return the rows as text: start, last score and area (± standard error), and seconds a question."""
+        return _text(self._columns(reach), left=_LEFT)
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        head = ["±" if name.startswith("±") else name for name in columns]
+        notes = [
+            "Sorted by area, the largest first.",
+            f"Score: {self.score_name}; area: its mean over the answers; ±: one standard error.",
+            *(f"Failed: {failure}" for failure in self.errors[:3]),
+        ]
+        return render_table(repr(self), head, zip(*columns.values(), strict=True), notes)
+
+    def _columns(self, reach: float | None = None) -> dict[str, list[str]]:
+        """Return the cells of the table by the heads of the columns."""
         rows = self.rows(reach)
         counts = {row["runs"] for row in rows}
         columns = {"strategy": [row["strategy"] for row in rows]}
@@ -216,7 +232,7 @@ class Comparison:
         if reach is not None:
             columns[f"answers to {_short(reach, 'g')}"] = [_needed(row) for row in rows]
         columns["seconds"] = [_short(row["seconds"], ".2f") for row in rows]
-        return _text(columns, left=("strategy", "behind the best, 95 %"))
+        return columns
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that it holds, ready for JSON."""

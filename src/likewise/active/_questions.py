@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from likewise._html import render_table
 from likewise.exceptions import SupervisionError
 
 QuestionKind = Literal["pair", "triplet", "odd", "piles"]
@@ -237,6 +238,12 @@ class Question:
         if self.kind == "odd":
             return f"Which of {listed} does not belong with the others?"
         return f"Which of {listed} belong together? Sort them into piles."
+
+    def _repr_html_(self) -> str:
+        rows = [("answers", ", ".join(_WORDS[self.kind]) + _ALSO.get(self.kind, ""))]
+        rows += [("why", self.why)] if self.why else []
+        rows += [("score", f"{self.score:.4g}")] if self.score is not None else []
+        return render_table(self.text, (), rows)
 
     def fitting(self, answer: Any) -> Said:
         """Return what was said in one form, or raise an error if it is no answer to this question.

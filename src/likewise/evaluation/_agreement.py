@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.cluster import contingency_matrix
 
+from likewise._html import render_table
 from likewise.evaluation._codes import IntArray, paired_codes
 
 
@@ -19,6 +20,10 @@ class PairwiseScores:
     precision: float
     recall: float
     f: float
+
+    def _repr_html_(self) -> str:
+        rows = [("precision", self.precision), ("recall", self.recall), ("F", self.f)]
+        return render_table("Pairs of rows that are put together", ("score", "value"), rows)
 
 
 @dataclass(frozen=True, eq=False)

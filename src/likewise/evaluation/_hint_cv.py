@@ -18,6 +18,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from likewise._html import render_table
 from likewise.base import warn_caller
 from likewise.evaluation._codes import check_same_rows
 from likewise.evaluation._hint_folds import HintFold, HintKFold
@@ -77,6 +78,12 @@ class HintValidation:
             f"{self.scoring} {self.score:.3f} ± {self.error:.3f}; {', '.join(shares)} "
             f"({self.n_scored.sum()} held out in {len(self.n_scored)} folds, {self.n_implied.sum()} implied)"
         )
+
+    def _repr_html_(self) -> str:
+        columns = (self.split_scores, self.n_scored, self.n_implied, self.fit_times)
+        rows = enumerate(zip(*(column.tolist() for column in columns), strict=True), start=1)
+        head = ("fold", self.scoring, "held-out hints", "implied", "seconds")
+        return render_table(str(self), head, [(fold, *cells) for fold, cells in rows])
 
 
 def cross_validate_hints(

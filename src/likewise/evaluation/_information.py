@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._html import render_table
 from likewise.evaluation._codes import label_codes
 
 FloatArray = npt.NDArray[np.float64]
@@ -190,6 +191,18 @@ class HintInformation:
         lines.append(f"3 P_R at most 1 - 1/e: {_yes(self.enough_neither)}")
         lines.append(f"of one answer each: {more}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[Any, ...]] = [
+            ("bits of an answer", self.pair_bits, self.triplet_bits),
+            ("bits of a row shown", self.pair_bits_per_row, self.triplet_bits_per_row),
+            ("bits of six rows shown", self.three_pairs, self.two_triplets),
+            ("share of wrong answers", self.noise_pair, self.noise_triplet),
+        ]
+        if self.seconds_pair is not None or self.seconds_triplet is not None:
+            rows.append(("bits of a minute", self.pair_bits_per_minute, self.triplet_bits_per_minute))
+        title = f"{len(self.shares)} classes, the largest with {self.shares[0]:.1%} of the rows"
+        return render_table(title, ("", "pair", "triplet"), rows)
 
 
 def compare_hints(

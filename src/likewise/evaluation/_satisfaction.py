@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._html import list_some, render_table
 from likewise.evaluation._agreement import n_pairs
 from likewise.evaluation._codes import IntArray, check_same_rows, label_codes
 
@@ -52,6 +53,33 @@ class Satisfaction:
             f"{self.n_cannot} cannot-links kept ({self.share:.1%})"
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def _repr_html_(self) -> str:
+        kinds = (
+            ("must-links", self.n_must, self.n_must_kept, self.broken_must, "="),
+            ("cannot-links", self.n_cannot, self.n_cannot_kept, self.broken_cannot, "≠"),
+        )
+        rows = [
+            (
+                name,
+                stated,
+                kept,
+                stated - kept,
+                list_some([f"{i} {sign} {j}" for i, j in broken[:5].tolist()], len(broken)),
+            )
+            for name, stated, kept, broken, sign in kinds
+        ]
+        n_groups = self.n_broken_must_groups + self.n_broken_cannot_groups
+        notes = [f"{n_groups} group(s) with a broken link, counted above by pairs"] if n_groups else []
+        return render_table(
+            f"{self.share:.1%} of the links kept",
+            ("links", "stated", "kept", "broken", "broken ones"),
+            rows,
+            notes,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class TripletSatisfaction:
@@ -68,6 +96,17 @@ class TripletSatisfaction:
 
     def __str__(self) -> str:
         return f"{self.n_kept} of {self.n_triplets} triplets kept ({self.share:.1%})"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def _repr_html_(self) -> str:
+        places = list_some(list(map(str, self.broken[:5].tolist())), len(self.broken))
+        notes = [f"broken, by their place in the list: {places}"] if len(self.broken) else []
+        rows = [(self.n_triplets, self.n_kept, self.n_triplets - self.n_kept)]
+        return render_table(
+            f"{self.share:.1%} of the triplets kept", ("stated", "kept", "broken"), rows, notes
+        )
 
 
 def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:

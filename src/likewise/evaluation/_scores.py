@@ -14,6 +14,7 @@ from sklearn.metrics import (
     v_measure_score,
 )
 
+from likewise._html import render_table
 from likewise.evaluation._agreement import Table
 from likewise.evaluation._codes import check_same_rows, paired_codes
 
@@ -48,6 +49,20 @@ class Scores:
             f"purity {self.purity:.3f}  pairs P {self.precision:.3f} R {self.recall:.3f} F {self.f:.3f}  "
             f"({self.n_rows} rows)"
         )
+
+    def _repr_html_(self) -> str:
+        names = {
+            "ari": "adjusted Rand index",
+            "nmi": "normalized mutual information",
+            "rand": "Rand index",
+            "v_measure": "V-measure",
+            "purity": "purity",
+            "precision": "pairwise precision",
+            "recall": "pairwise recall",
+            "f": "pairwise F",
+        }
+        rows = [(text, getattr(self, name)) for name, text in names.items()]
+        return render_table(f"Agreement with the classes on {self.n_rows:,} rows", ("score", "value"), rows)
 
 
 def scores(

@@ -158,7 +158,7 @@ class BagDisplay(Saved):
         title : str, optional
             The title of the map; below it stands what was left out, if anything was.
         axes : sequence of two matplotlib Axes, optional
-            Where to draw. By default a figure of its own is made, which needs no screen.
+            Where to draw. By default a new figure is made, which notebooks show.
 
         Returns
         -------

@@ -70,7 +70,7 @@ class ChoiceDisplay(Saved):
         search : HintSearchCV
             A fitted search.
         ax : matplotlib Axes, optional
-            Where to draw. By default a figure of its own is made, which needs no screen.
+            Where to draw. By default a new figure is made, which notebooks show.
         title : str, optional
             The title.
         """

@@ -112,7 +112,7 @@ class ClusterDisplay(Saved):
         supervision : Supervision, optional
             The hints that the clustering was given; their links are drawn.
         ax : matplotlib Axes, optional
-            Where to draw. By default a figure of its own is made, which needs no screen.
+            Where to draw. By default a new figure is made, which notebooks show.
         max_points : int, default=5000
             Draw no more rows than this. The rows of the links that are drawn come first, the others are
             drawn by lot with a fixed seed.

@@ -101,7 +101,7 @@ class CurveDisplay(Saved):
         reach : float, optional
             A score to mark by a level line.
         ax : matplotlib Axes, optional
-            Where to draw. By default a figure of its own is made, which needs no screen.
+            Where to draw. By default a new figure is made, which notebooks show.
         title : str, optional
             The title.
         """

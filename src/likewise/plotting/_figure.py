@@ -1,8 +1,9 @@
-"""A figure of its own for a picture: it needs no screen and touches no global state."""
+"""Figures for displays: shown by notebooks and ``plt.show()`` where pyplot is in use."""
 
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -10,7 +11,25 @@ from likewise._optional import require
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Make a figure that is in nobody's list of open figures."""
+    """Make the figure of a display.
+
+    In IPython, and where pyplot was imported, it is one of pyplot's open figures, as those of scikit-learn's
+    displays are: a notebook shows it below the cell, and so does ``plt.show()``. Elsewhere it needs no screen
+    and is in nobody's list.
+    """
+    if "matplotlib.pyplot" in sys.modules or _is_ipython():
+        pyplot = require("matplotlib.pyplot", extra="plot")
+        return pyplot.figure(figsize=(width, height), layout="constrained")
+    return own_figure(width, height)
+
+
+def _is_ipython() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
+
+
+def own_figure(width: float, height: float) -> Any:
+    """Make a figure that is in nobody's list of open figures and needs no screen."""
     figure = require("matplotlib.figure", extra="plot").Figure(figsize=(width, height), layout="constrained")
     require("matplotlib.backends.backend_agg", extra="plot").FigureCanvasAgg(figure)
     return figure

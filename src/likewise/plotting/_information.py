@@ -90,7 +90,7 @@ class InformationDisplay(Saved):
         marked : HintInformation, optional
             A distribution to mark, from :func:`likewise.evaluation.compare_hints`.
         axes : sequence of two matplotlib Axes, optional
-            Where to draw. By default a figure of its own is made, which needs no screen.
+            Where to draw. By default a new figure is made, which notebooks show.
         """
         if isinstance(max_classes, bool) or not isinstance(max_classes, int | np.integer) or max_classes < 2:
             raise ValueError(f"max_classes must be an integer of at least 2, got {max_classes!r}.")

@@ -81,7 +81,7 @@ class MissingRateDisplay(Saved):
         estimator : LatentHierarchyClassifier
             A fitted estimator; with ``missing_rate="per-label"`` each label has a rate of its own.
         ax : matplotlib Axes, optional
-            Where to draw. By default a figure of its own is made, which needs no screen.
+            Where to draw. By default a new figure is made, which notebooks show.
         title : str, optional
             The title.
         """

@@ -89,7 +89,7 @@ class HierarchyDisplay(Saved):
         hierarchy : LabelHierarchy
             The tree. Without margins all edges look the same; without counts no numbers are shown.
         ax : matplotlib Axes, optional
-            Where to draw; letters shrink where it is too small for them. By default a figure of its own is
+            Where to draw; letters shrink where it is too small for them. By default a new figure is
             made, which needs no screen and is as large as the tree needs.
         title : str, optional
             The title.

@@ -576,6 +576,11 @@ class Supervision:
         """Return the diagnosis as text; use ``print(hints.describe())``."""
         return str(self.diagnose(X, labels=labels))
 
+    def _repr_html_(self) -> str:
+        from likewise.supervision._notebook import render_supervision
+
+        return render_supervision(self)
+
     def without_conflicts(self) -> Supervision:
         """Return these hints less the cannot-links that the must-links contradict."""
         parts: dict[str, _Part] = dict(self._all)

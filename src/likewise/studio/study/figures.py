@@ -7,7 +7,7 @@ from typing import Any
 
 from likewise.plotting._clusters import MARKERS
 from likewise.plotting._curves import COLOURS, QUIET
-from likewise.plotting._figure import clear_sides, new_figure
+from likewise.plotting._figure import clear_sides, own_figure
 from likewise.studio.study.curves import BUDGETS, METHODS, Budget, Method, StudyCurves
 
 NAMES: dict[Method, str] = {"P": "pairs", "R": "triplets", "R-C": "triplets without “neither”"}
@@ -17,7 +17,7 @@ _AXES: dict[Budget, str] = {"items": "share of the answers", "time": "share of t
 
 def draw_scores(curves: StudyCurves) -> Any:
     """Draw Figure 3.9: the F-measure against the same items and the same time; returns a figure."""
-    figure = new_figure(9.0, 3.8)
+    figure = own_figure(9.0, 3.8)
     for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
         for place, method in enumerate(METHODS):
             curve = curves.get(budget, method)
@@ -46,7 +46,7 @@ def draw_scores(curves: StudyCurves) -> Any:
 
 def draw_numbers(curves: StudyCurves) -> Any:
     """Draw Figure 3.10: how many answers were used, and how many of them are right; returns a figure."""
-    figure = new_figure(9.0, 3.8)
+    figure = own_figure(9.0, 3.8)
     for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
         for place, method in enumerate(METHODS):
             curve = curves.get(budget, method)
