@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from likewise import _threads
+from likewise._files import naming_file
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Rows")
@@ -406,6 +407,9 @@ class MappedRows(Rows):
         if len(self) * dtype.itemsize <= _HELD_BYTES:
             return super()._held(dtype)
         with tempfile.TemporaryFile(dir=self._scratch) as file:  # it goes with the array
+            if hasattr(os, "posix_fallocate"):  # a full disk would end the process at the first write
+                with naming_file(self._scratch or tempfile.gettempdir()):
+                    os.posix_fallocate(file.fileno(), 0, len(self) * dtype.itemsize)
             return np.memmap(file, dtype=dtype, mode="w+", shape=(len(self),))
 
     def map(self, work: Work[T], column: Column | None = None, **how: Any) -> Iterator[T]:

@@ -215,3 +215,14 @@ def test_scores_by_name(run, birds, scoring):
 def test_one_standard_error(run, birds):
     document = json.loads(run(*BASE, "--methods", "pck-means", "--one-standard-error", "--json").stdout)
     assert document["best"]["clusters"] == 3
+
+
+def test_the_table_goes_to_stdout_and_the_rest_to_stderr(run, birds):
+    result = run(*BASE, *METHODS, "--out", "-")
+    run(*BASE, *METHODS, "--out", "table.csv")
+    written = (birds / "table.csv").read_text().splitlines()
+    assert result.stdout.splitlines()[0] == written[0]
+    assert len(result.stdout.splitlines()) == len(written)
+    assert "next, cluster as chosen:" in result.stderr
+    assert run(*BASE, *METHODS, "--out", "-", "-q").stderr == ""
+    assert "would both write to stdout" in run(*BASE, *METHODS, "--out", "-", "--json", code=2).stderr

@@ -480,3 +480,12 @@ def test_what_a_line_says():
     assert tree_lines(tree) == ["a  (1,234)  given", "  c d  open +0.5  also under b", "b  (3)  sure +12.3"]
     assert least_sure(tree) == ["c\nd under a and b: 0.5", "b under the root: 12.3"]
     assert least_sure(LabelHierarchy(["a"])) == []
+
+
+def test_the_tree_goes_to_stdout_and_the_rest_to_stderr(run, items):
+    result = run(*BASE, "--out", "-")
+    run(*BASE, "--out", "tree.json", "--quiet")
+    assert result.stdout == (items / "tree.json").read_text()
+    assert result.stderr
+    assert run(*BASE, "--out", "-", "--quiet").stderr == ""
+    assert "would both write to stdout" in run(*BASE, "--out", "-", "--json", code=2).stderr

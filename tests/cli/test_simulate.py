@@ -314,3 +314,12 @@ def test_help_names_every_strategy_and_model(run):
     shown = "".join(run("simulate", "--help").output.split())  # lines are broken at hyphens too
     assert all(name in shown for name in (*STRATEGIES, *MODELS))
     assert "simulate" in cli.list_commands(None)
+
+
+def test_the_curves_go_to_stdout_and_the_rest_to_stderr(run, birds):
+    result = run(*BASE, *FAST, "--out", "-")
+    run(*BASE, *FAST, "--out", "curves.csv")
+    assert result.stdout == (birds / "curves.csv").read_text()
+    assert "score: " in result.stderr
+    assert run(*BASE, *FAST, "--out", "-", "-q").stderr == ""
+    assert "would both write to stdout" in run(*BASE, *FAST, "--out", "-", "--json", code=2).stderr

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
 from likewise.distributed import ClusterError, fit, rows_of
 from likewise.distributed._rows import DaskRows
+from likewise.evaluation import HintSearchCV, cross_validate_hints
 from patience import PATIENCE
 from reference.problems import hints_for, some_rows
 
@@ -220,3 +221,47 @@ def test_data_that_cannot_be_used(client):
         SpectralLearning(2).fit(da.zeros((3, 2)))
     with pytest.raises(TypeError, match="SpectralLearning works on rows in memory, and DaskRows"):
         fit(SpectralLearning(2), da.zeros((3, 2)), client=client)
+
+
+def test_labels_that_are_used_after_the_client_is_closed_say_so():
+    X, _ = some_rows()
+    with (
+        distributed.LocalCluster(n_workers=1, **IN_PROCESS) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        model = fit(PCKMeans(2, random_state=0), da.from_array(X, chunks=(60, 4)), client=client)
+        with client.as_current():
+            before = model.labels_.compute()
+            assert ((model.labels_ == 1).sum().compute(), len(before)) == ((before == 1).sum(), len(X))
+    uses = {
+        "compute": model.labels_.compute,
+        "array": lambda: np.asarray(model.labels_),
+        "some": lambda: model.labels_[:5].compute(),
+        "sum": lambda: (model.labels_ == 1).sum().compute(),
+    }
+    for use in uses.values():
+        with pytest.raises(
+            ClusterError, match=r"client .* is closed\. .*`labels = model\.labels_\.compute\(\)`"
+        ):
+            use()
+    assert "dask.array" in repr(model.labels_)
+
+
+@pytest.mark.parametrize("kind", ["array", "dataframe"])
+def test_choosing_by_hints_on_dask_data_says_what_to_do(kind):
+    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas")
+    X, _ = some_rows()
+    hints = Supervision.from_links(len(X), must=[(0, 1), (2, 3)], cannot=[(4, 5)])
+    rows = da.from_array(X, chunks=(60, 4))
+    if kind == "dataframe":
+        rows = dd.from_pandas(pd.DataFrame(X), npartitions=2)
+    search = HintSearchCV(PCKMeans(random_state=0), {"n_clusters": [2, 3]}, cv=2)
+    for choose in (
+        lambda: search.fit(rows, supervision=hints),
+        lambda: cross_validate_hints(PCKMeans(2), rows, hints, cv=2),
+    ):
+        with pytest.raises(
+            TypeError, match=r"in memory, and X is a Dask (Array|DataFrame)\. .*supervision\[rows\]"
+        ):
+            choose()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._files import naming_file
 from likewise._rows import Rows, drawn_rows
 from likewise.active import strategies
 from likewise.active._checks import checked_data, checked_ids
@@ -26,7 +27,7 @@ from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._jsonl import json_objects, json_records
 from likewise.supervision._records import Problems, hints_of, records_of
-from likewise.supervision.io import naming_file, put_in_place
+from likewise.supervision.io import put_in_place
 
 if TYPE_CHECKING:
     from likewise.active._interview import Interview

@@ -46,7 +46,7 @@ class Files:
         check_inputs(data, *known)
         path = str(Path(data).with_suffix(".ask.json")) if save is None else save
         check_distinct({"--save": path, "--hints": hints, "--labels": labels}, [data, *known])
-        check_output(path, (".json",), "--save")
+        check_output(path, (".json",), "--save", links=True)
         for option, file, endings in (("--hints", hints, HINT_ENDINGS), ("--labels", labels, ENDINGS)):
             if file is not None:
                 check_output(file, endings, option)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from likewise._files import naming_file
 from likewise.exceptions import FileFormatError, LikewiseError
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def message_of(error: Exception) -> str:
             return f"{name!r} is a folder; wanted a file."
         if isinstance(error, PermissionError):
             return f"{name!r} may not be opened: permission denied."
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return f"{name!r}: {error.strerror}. Make room there, or write to another disk."
         return f"{name!r}: {error.strerror}."
     return str(error) or type(error).__name__
 
@@ -87,9 +90,27 @@ def own_name() -> str:
     return "likewise" if shutil.which("likewise") or not Path(sys.argv[0]).exists() else sys.argv[0]
 
 
+class OutputPath(click.Path):
+    """A file to write, or - for stdout, which also has names of its own such as /dev/stdout."""
+
+    def __init__(self) -> None:
+        super().__init__(allow_dash=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, and - for every name of stdout."""
+        path = super().convert(value, param, ctx)
+        return STDOUT if path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1") else path
+
+
+def write_stdout(data: str | bytes) -> None:
+    """Write results to stdout; that a disk is full is said of it as of a file."""
+    with naming_file("stdout"):
+        click.echo(data, nl=False)
+
+
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document on stdout."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+    write_stdout(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 @contextmanager
@@ -159,13 +180,14 @@ class Outputs:
 
     def add(self, path: str, write: Callable[[Path], Any]) -> None:
         """Let `write` make a file that will stand at `path`."""
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():  # /dev/null and its like
-            write(target)
-            return
-        part = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.part{target.suffix}")
-        self._parts.append((part, target))
-        write(part)
+        with naming_file(path):
+            if _is_special(path):
+                write(Path(path))
+                return
+            target = Path(os.path.realpath(path))
+            part = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.part{target.suffix}")
+            self._parts.append((part, target))
+            write(part)
 
     def __exit__(
         self,
@@ -175,11 +197,12 @@ class Outputs:
     ) -> None:
         try:
             if kind is None:
-                for part, _ in self._parts:
-                    with open(part, "rb+") as file:
+                for part, target in self._parts:
+                    with naming_file(target), open(part, "rb+") as file:
                         os.fsync(file.fileno())
                 for part, target in self._parts:
-                    os.replace(part, target)
+                    with naming_file(target):
+                        os.replace(part, target)
         finally:
             for part, _ in self._parts:
                 part.unlink(missing_ok=True)
@@ -193,9 +216,23 @@ def check_inputs(*paths: str) -> None:
                 pass
 
 
-def check_output(path: str, endings: tuple[str, ...], option: str) -> None:
-    """Make sure, before the work begins, that a file can be written at `path`."""
-    if Path(path).suffix.lower() not in endings and not (os.path.exists(path) and not os.path.isfile(path)):
+def _is_special(path: str) -> bool:
+    """Tell whether a path is there and no file: a pipe, /dev/null, or what a shell makes of >(command)."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def check_output(path: str, endings: tuple[str, ...], option: str, *, links: bool = False) -> None:
+    """Make sure, before the work begins, that a file can be written at `path`.
+
+    A symbolic link is refused unless `links` is true: what it leads to may be somebody's data.
+    """
+    if os.path.islink(path) and not links and not _is_special(path):
+        raise click.BadParameter(
+            f"{path!r} is a symbolic link to {os.path.realpath(path)!r}. Give the name of a file; to replace "
+            "that one, give its own name.",
+            param_hint=f"'{option}'",
+        )
+    if Path(path).suffix.lower() not in endings and not _is_special(path):
         raise click.BadParameter(
             f"{path!r} does not say its format; end its name with {' or '.join(endings)}.",
             param_hint=f"'{option}'",
@@ -214,10 +251,26 @@ def check_output(path: str, endings: tuple[str, ...], option: str) -> None:
 def check_distinct(outputs: dict[str, str | None], inputs: list[str]) -> None:
     """Refuse to write over a file that the same command reads, or over another that it writes."""
     seen = {os.path.realpath(path): "a file that is read" for path in inputs if path != STDOUT}
+    read = [_identity(path) for path in inputs]
+    folders = [real for real in seen if os.path.isdir(real)]
     for option, path in outputs.items():
-        if path is None or path == STDOUT or (os.path.exists(path) and not os.path.isfile(path)):
+        if path is None or path == STDOUT or _is_special(path):
             continue
         real = os.path.realpath(path)
-        if real in seen:
-            raise click.UsageError(f"{option} {path!r} is also {seen[real]}. Give it another name.")
+        also = seen.get(real)
+        if also is None and (found := _identity(path)) is not None and found in read:
+            also = "a file that is read, by another name"
+        if also is None and real.endswith(".parquet") and any(Path(real).is_relative_to(f) for f in folders):
+            also = "in the folder that is read"
+        if also is not None:
+            raise click.UsageError(f"{option} {path!r} is also {also}. Give it another name.")
         seen[real] = f"the file of {option}"
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return what two names of one file share; - is the file that stdin was redirected from."""
+    try:
+        found = os.fstat(sys.stdin.fileno()) if path == STDOUT else os.stat(path)
+    except (OSError, ValueError, AttributeError):  # not there, or stdin is no file
+        return None
+    return found.st_dev, found.st_ino

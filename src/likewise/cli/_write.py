@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from likewise._optional import require
+from likewise.cli._output import write_stdout
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
 
@@ -94,7 +93,7 @@ class BlockWriter:
 
     def _put(self, text: str) -> None:
         if self._file is None:
-            click.echo(text, nl=False)
+            write_stdout(text)
         else:
             self._file.write(text.encode("utf-8"))
 

@@ -11,7 +11,9 @@ import click
 from likewise.cli._methods import LINKS, METHODS, check_honoured, estimator_of, methods_for
 from likewise.cli._options import columns_of, read_all_hints, same_table, table_options
 from likewise.cli._output import (
+    STDOUT,
     Command,
+    OutputPath,
     Outputs,
     check_distinct,
     check_inputs,
@@ -21,11 +23,14 @@ from likewise.cli._output import (
     own_name,
     print_json,
     progress,
+    write_stdout,
 )
 from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError, UnsupportedSupervisionError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from likewise.supervision import RowIds, Supervision
 
 SHOWN = 15
@@ -138,7 +143,7 @@ def _no_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> N
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Fits to make at once."
 )
-@click.option("--out", type=click.Path(), help="Write all results: .csv, .parquet or .jsonl.")
+@click.option("--out", type=OutputPath(), help="Write all results: .csv, .parquet, .jsonl or -.")
 @click.option("--plot", type=click.Path(), help="Draw scores over numbers of clusters: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Draw no progress bar and print no notes.")
@@ -177,11 +182,13 @@ def command(
       likewise choose data.csv hints.csv -k 2:12 --methods mpck-means,gm-pr,k-means --plot choice.png
       likewise choose data.csv pairs.csv triplets.csv -k 2,3,5 --as-links --out table.csv --json
     """
+    if as_json and out == STDOUT:
+        raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, hints, out, plot)
 
     from likewise.cli._fitting import with_ids
     from likewise.cli._tables import read_table, standardized
-    from likewise.cli._write import write_table
+    from likewise.cli._write import csv_text, write_table
     from likewise.evaluation import HintSearchCV
 
     with gathered_warnings() as notes, Outputs() as outputs:
@@ -208,13 +215,13 @@ def command(
         rows = _rows(search)
         if plot is not None:
             outputs.add(plot, _picture(search).save)
-        if out is not None:
-            cells = {name: [row[name] for row in rows] for name in rows[0]}
+        cells = {name: [row[name] for row in rows] for name in rows[0]}
+        if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, cells))
     notes = [*(with_ids(note, table.ids) for note in notes), *_failures(rows, table.ids)]
     best = next(row for row in rows if row["chosen"])
     todo = _next_command(best, said, click.get_current_context().params)
-    wrote = [path for path in (out, plot) if path is not None]
+    wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
         asked = {"data": data, "hint_files": list(hints), "seed": seed, "folds": cv, "scoring": scoring}
         counted = {"n_scored": search.n_scored_, "n_implied": search.n_implied_}
@@ -222,7 +229,10 @@ def command(
             {**asked, **counted, "best": best, "results": rows, "next": todo, "wrote": wrote, "notes": notes}
         )
         return
-    _tell(rows, search, todo)
+    if out == STDOUT:
+        write_stdout(csv_text(cells))
+    if out != STDOUT or not quiet:
+        _tell(rows, search, todo, console(stderr=out == STDOUT))
     if not quiet:
         for note in notes:
             console().print(f"note: {note}", style="yellow")
@@ -237,7 +247,7 @@ def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str |
 
     check_inputs(data, *hints)
     check_distinct({"--out": out, "--plot": plot}, [data, *hints])
-    if out is not None:
+    if out is not None and out != STDOUT:
         check_output(out, ENDINGS, "--out")
         check_writer(out)
     if plot is not None:
@@ -337,7 +347,7 @@ def _next_command(best: dict[str, Any], said: Supervision, asked: dict[str, Any]
     return shlex.join([*words, "--out", "labels.csv"])
 
 
-def _tell(rows: list[dict[str, Any]], search: Any, todo: str) -> None:
+def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -> None:
     from rich import box
     from rich.table import Table
 
@@ -362,7 +372,6 @@ def _tell(rows: list[dict[str, Any]], search: Any, todo: str) -> None:
         cells += [_cell(row["triplets_right"], ".0%")] if triplets else []
         note = "chosen" if row["chosen"] else ("failed" if row["failure"] else "")
         table.add_row(*cells, _cell(row["seconds"], ".2f"), note, style="bold" if row["chosen"] else None)
-    stdout = console(stderr=False)
     stdout.print(
         f"{search.n_scored_} held-out hints in {search.n_splits_} folds"
         f" ({search.n_implied_} more follow from others and do not count)"

@@ -12,6 +12,7 @@ from likewise.cli._options import bytes_option, columns_of, read_all_hints, tabl
 from likewise.cli._output import (
     STDOUT,
     Command,
+    OutputPath,
     Outputs,
     check_distinct,
     check_inputs,
@@ -19,6 +20,7 @@ from likewise.cli._output import (
     gathered_warnings,
     print_json,
     progress,
+    write_stdout,
 )
 from likewise.exceptions import FileFormatError
 
@@ -113,7 +115,7 @@ def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     default=0,
     help="Another seed, other starts.  [default: 0]",
 )
-@click.option("--out", type=click.Path(allow_dash=True), help="Where labels go: .csv, .parquet, .jsonl or -.")
+@click.option("--out", type=OutputPath(), help="Where labels go: .csv, .parquet, .jsonl or -.")
 @click.option("--plot", type=click.Path(), help="Draw clusters and links: .png, .svg or .pdf.")
 @click.option(
     "--image-shape",
@@ -202,7 +204,8 @@ def command(
     }
     of_files = {"--scheduler": scheduler, "--memory-limit": memory_limit}
     _check_way(method, parquet, in_memory, of_files)
-    _check_files(data, (*hints, *([bags] if bags else [])), {"--out": out, "--bag-report": bag_report}, plot)
+    others = (*hints, *([bags] if bags else []))
+    _check_files(data, others, {"--out": out, "--bag-report": bag_report}, plot, parquet)
     options = options_of(
         method,
         n_init=n_init,
@@ -271,7 +274,7 @@ def command(
         in_document = {"labels": listed if out is None else None}
         print_json({**report.as_dict(), **asked, **in_document, "wrote": wrote, "notes": notes})
     elif out is None or out == STDOUT:
-        click.echo(csv_text(labels), nl=False)
+        write_stdout(csv_text(labels))
     if not quiet:
         tell(report, notes, wrote)
 
@@ -297,7 +300,11 @@ def _check_way(method: str, parquet: str | None, in_memory: dict[str, Any], of_f
 
 
 def _check_files(
-    data: str | None, hints: tuple[str, ...], tables: dict[str, str | None], plot: str | None
+    data: str | None,
+    hints: tuple[str, ...],
+    tables: dict[str, str | None],
+    plot: str | None,
+    parquet: str | None,
 ) -> None:
     """Find out now, not after the clustering, that something cannot be read or written."""
     from likewise._optional import require
@@ -305,7 +312,7 @@ def _check_files(
 
     inputs = [*([] if data is None else [data]), *hints]
     check_inputs(*inputs)
-    check_distinct({**tables, "--plot": plot}, inputs)
+    check_distinct({**tables, "--plot": plot}, [*inputs, *([] if parquet is None else [parquet])])
     for option, path in tables.items():
         if path is not None and path != STDOUT:
             check_output(path, ENDINGS, option)

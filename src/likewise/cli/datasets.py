@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._output import STDOUT, Command, Outputs, check_distinct, check_output, console, print_json
+from likewise.cli._output import (
+    STDOUT,
+    Command,
+    OutputPath,
+    Outputs,
+    check_distinct,
+    check_output,
+    console,
+    print_json,
+    write_stdout,
+)
 from likewise.exceptions import LikewiseError
 
 if TYPE_CHECKING:
@@ -16,9 +26,7 @@ if TYPE_CHECKING:
 
 @click.command("datasets", cls=Command)
 @click.argument("name", required=False)
-@click.option(
-    "--out", type=click.Path(allow_dash=True), help="Write the data set: .csv, .parquet, or - for stdout."
-)
+@click.option("--out", type=OutputPath(), help="Write the data set: .csv, .parquet, or - for stdout.")
 @click.option(
     "--bags",
     type=click.Path(),
@@ -74,7 +82,7 @@ def _write(name: str, out: str, bags: str | None, folder: str | None) -> None:
     columns = columns_of_dataset(data)
     held = None if bags is None else columns_of_bags(data)
     if out == STDOUT:
-        click.echo(csv_text(columns), nl=False)
+        write_stdout(csv_text(columns))
         return
     with Outputs() as outputs:
         outputs.add(out, lambda part: write_table(part, columns))

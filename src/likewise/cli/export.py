@@ -12,10 +12,12 @@ import click
 from likewise.cli._output import (
     STDOUT,
     Command,
+    OutputPath,
     Outputs,
     check_output,
     console,
     print_json,
+    write_stdout,
 )
 from likewise.cli._projects import opened, project_options
 
@@ -45,7 +47,7 @@ _FORMATS = ("csv", "jsonl", "parquet")
 )
 @click.option(
     "--out",
-    type=click.Path(),
+    type=OutputPath(),
     default=STDOUT,
     metavar="PATH",
     help="The file; with --what all a folder, which is made if it is not there.  [default: - for stdout]",
@@ -89,7 +91,7 @@ def command(
         ids = found.project.items.ids()
     made = {one: export_bytes(one, snapshot, ids, picture, format=format, raw=raw) for one in wanted}
     if out == STDOUT:
-        click.echo(made[wanted[0]], nl=False)
+        write_stdout(made[wanted[0]])
     else:
         if what == "all":
             Path(out).mkdir(exist_ok=True)

@@ -11,6 +11,7 @@ from likewise.cli._options import _encoding, names_option
 from likewise.cli._output import (
     STDOUT,
     Command,
+    OutputPath,
     Outputs,
     check_distinct,
     check_inputs,
@@ -19,6 +20,7 @@ from likewise.cli._output import (
     gathered_warnings,
     print_json,
     progress,
+    write_stdout,
 )
 from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError
@@ -121,7 +123,11 @@ class MissingRate(click.ParamType):
     help="Another seed, other starts.  [default: 0]",
 )
 @click.option("--truth", type=click.Path(), help="The true tree, to compare with.")
-@click.option("--out", type=click.Path(), help="Where the tree goes: .json, .csv, .nwk or .graphml.")
+@click.option(
+    "--out",
+    type=OutputPath(),
+    help="Where the tree goes: .json, .csv, .nwk, .graphml, or - (JSON on stdout).",
+)
 @click.option("--plot", type=click.Path(), help="Draw the tree: .png, .svg, .pdf, or .html for large ones.")
 @click.option("--html", type=click.Path(), help="The tree as a page in which branches open: .html.")
 @click.option("--missing-plot", type=click.Path(), help="Draw the missing rate of each label.")
@@ -199,6 +205,8 @@ def command(
     drawn = {"--plot": plot, "--html": html, "--missing-plot": missing_plot}
     read = [path for path in (labels, given, fixed, forbidden, truth) if path is not None]
     read += [name for name in features or () if name.lower().endswith(".npy")]
+    if as_json and out == STDOUT:
+        raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, read, out, drawn, suggest, structure)
 
     from likewise.cli._edges import read_known, read_tree
@@ -208,6 +216,7 @@ def command(
     from likewise.cli._tree_report import TreeReport, plain_notes
     from likewise.cli._write import write_table
     from likewise.hierarchy import write_hierarchy
+    from likewise.hierarchy._json import compose
 
     with gathered_warnings() as notes, progress(4, quiet=quiet) as step, Outputs() as outputs:
         step("reading")
@@ -239,7 +248,7 @@ def command(
         report = TreeReport(model, tags, ids, items, true)
         suggested = report.suggestions(X, top, at_least) if suggest is not None else None
         step("writing")
-        if out is not None:
+        if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_hierarchy(report.tree, part))
         for option, path in drawn.items():
             if path is not None:
@@ -248,19 +257,22 @@ def command(
             outputs.add(suggest, lambda part: write_table(part, suggested))
     notes = [*items.notes, *tags.notes, *told, *more, *yet, *plain_notes(notes)]
     notes += _long_picture(plot, report.tree)
-    wrote = [path for path in (out, *drawn.values(), suggest) if path is not None]
+    wrote = [path for path in (out, *drawn.values(), suggest) if path is not None and path != STDOUT]
     if as_json:
         asked = {"data": data, "labels_file": labels, "seed": seed, "standardize": standardize}
         asked |= {"structure": structure, "id_column": id_column}
         n_suggested = None if suggested is None else len(suggested["id"])
         print_json({**asked, **report.as_dict(), "n_suggested": n_suggested, "wrote": wrote, "notes": notes})
         return
+    if out == STDOUT:
+        write_stdout(compose(report.tree))
     if quiet:
         return
     for line in report.lines(labels, id_column, whole=whole, fixed_rate=isinstance(missing_rate, float)):
-        click.echo(line)
+        click.echo(line, err=out == STDOUT)
     if suggested is not None:
-        click.echo(f"{len(suggested['id']):,} suggestions for {len(set(suggested['id'])):,} rows")
+        counts = f"{len(suggested['id']):,} suggestions for {len(set(suggested['id'])):,} rows"
+        click.echo(counts, err=out == STDOUT)
     stderr = console()
     for note in notes:
         stderr.print(f"note: {note}", style="yellow")
@@ -290,7 +302,7 @@ def _check_files(
 
     check_inputs(data, *read)
     check_distinct({"--out": out, **drawn, "--suggest": suggest}, [data, *read])
-    if out is not None:
+    if out is not None and out != STDOUT:
         check_output(out, TREES, "--out")
         if structure == "dag":
             _check_not_newick(out)

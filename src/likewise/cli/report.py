@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._output import STDOUT, Command, Outputs, check_output, console, print_json, progress
+from likewise.cli._output import (
+    STDOUT,
+    Command,
+    OutputPath,
+    Outputs,
+    check_output,
+    console,
+    print_json,
+    progress,
+    write_stdout,
+)
 from likewise.cli._projects import opened, project_options
 
 if TYPE_CHECKING:
@@ -15,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("report", cls=Command)
 @project_options
-@click.option("--html", type=click.Path(), metavar="FILE", help="Write the page here; - for stdout.")
+@click.option("--html", type=OutputPath(), metavar="FILE", help="Write the page here; - for stdout.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON document.")
 def command(project: str, db: str | None, html: str | None, as_json: bool) -> None:
     """Write a page that tells what came out of a studio project.
@@ -50,7 +60,7 @@ def command(project: str, db: str | None, html: str | None, as_json: bool) -> No
     if html is not None:
         page = report_html(data).encode()
         if html == STDOUT:
-            click.echo(page, nl=False)
+            write_stdout(page)
         else:
             with Outputs() as outputs:
                 outputs.add(html, lambda part: part.write_bytes(page))

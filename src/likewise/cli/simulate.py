@@ -10,7 +10,9 @@ import click
 
 from likewise.cli._options import columns_of, data_options
 from likewise.cli._output import (
+    STDOUT,
     Command,
+    OutputPath,
     Outputs,
     check_distinct,
     check_inputs,
@@ -19,6 +21,7 @@ from likewise.cli._output import (
     gathered_warnings,
     print_json,
     progress,
+    write_stdout,
 )
 from likewise.cli._strategies import MODELS, STRATEGIES, StrategyNames, strategy_and_model
 from likewise.cli.cluster import PICTURES
@@ -107,7 +110,7 @@ ERROR_KINDS = {
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs to hold at once."
 )
-@click.option("--out", type=click.Path(), help="Write the curves: .csv, .parquet or .jsonl.")
+@click.option("--out", type=OutputPath(), help="Write the curves: .csv, .parquet, .jsonl or -.")
 @click.option("--plot", type=click.Path(), help="Draw the curves: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Draw no progress bar and print no notes.")
@@ -156,12 +159,14 @@ def command(
             param_hint="'--error-kind'",
         )
     kind = (error_kind or "uniform") if errors else None
+    if as_json and out == STDOUT:
+        raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, out, plot)
 
     from likewise.active import compare
     from likewise.cli._fitting import with_ids
     from likewise.cli._tables import standardized
-    from likewise.cli._write import write_table
+    from likewise.cli._write import csv_text, write_table
 
     with gathered_warnings() as notes, Outputs() as outputs:
         table = _read(data, columns_of(id_column, features, drop, label), not no_header, encoding)
@@ -190,12 +195,12 @@ def command(
         if plot is not None:
             title = f"{data}: {len(classes)} rows, {k} clusters, {_runs(repeats)}"
             outputs.add(plot, found.plot(reach=reach, title=title).save)
-        if out is not None:
-            columns = _columns(curves)
+        columns = _columns(curves)
+        if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, columns))
     notes = [with_ids(note, table.ids) for note in [*notes, *_remarks(found, budget)]]
     rows = found.rows(reach)
-    wrote = [path for path in (out, plot) if path is not None]
+    wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
         said = {"data": data, "label": label, "n_rows": len(classes), "clusters": k, "model": model}
         said |= {"budget": budget, "repeats": repeats, "every": every, "reach": reach}
@@ -207,7 +212,11 @@ def command(
             {**said, "results": rows, "curves": shown, "errors": failures, "wrote": wrote, "notes": notes}
         )
         return
-    stdout = console(stderr=False)
+    if out == STDOUT:
+        write_stdout(csv_text(columns))
+        if quiet:
+            return
+    stdout = console(stderr=out == STDOUT)
     wrong = f", {kind} errors at a rate of {errors:g}" if errors else ""
     stdout.print(f"{len(classes)} rows, {k} clusters, {_runs(repeats)} of up to {budget} answers{wrong}\n")
     stdout.print(found.table(reach))
@@ -227,7 +236,7 @@ def _check_files(data: str, out: str | None, plot: str | None) -> None:
 
     check_inputs(data)
     check_distinct({"--out": out, "--plot": plot}, [data])
-    if out is not None:
+    if out is not None and out != STDOUT:
         check_output(out, ENDINGS, "--out")
         check_writer(out)
     if plot is not None:

@@ -296,10 +296,11 @@ class DaskRows(Rows):
 
     def _as_array(self, futures: list[Any], dtype: np.dtype, width: int | None = None) -> Any:
         da = require("dask.array", extra="scale")
-        delayed = require("dask", extra="scale").delayed
+        from likewise.distributed._graph import delay
+
         more = () if width is None else (width,)
         parts = [
-            da.from_delayed(delayed(future), shape=(len_of(chunk), *more), dtype=dtype)
+            da.from_delayed(delay(future, self.client), shape=(len_of(chunk), *more), dtype=dtype)
             for future, chunk in zip(futures, self.chunks, strict=True)
         ]
         return da.concatenate(parts)

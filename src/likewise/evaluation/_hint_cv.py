@@ -19,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from likewise._html import render_table
+from likewise._rows import lies_elsewhere
 from likewise.base import warn_caller
 from likewise.evaluation._codes import check_same_rows
 from likewise.evaluation._hint_folds import HintFold, HintKFold
@@ -199,6 +200,12 @@ def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[Hin
     """Check the hints and cut them into folds, at least one of which has something to score."""
     if supervision is None:
         raise SupervisionError("there are no hints to choose by; pass them as supervision=.")
+    if lies_elsewhere(X):
+        raise TypeError(
+            f"held-out hints are scored by fits in memory, and X is a Dask {type(X).__name__}. Choose by "
+            "some rows that hints are about, X[rows].compute() with supervision[rows]; then fit the chosen "
+            "estimator to X with all hints."
+        )
     check_same_rows(supervision, X.shape[0] if hasattr(X, "shape") else len(X), what="X")
     if hasattr(cv, "split") and not isinstance(cv, HintKFold):
         raise TypeError(f"cv must be a number or a HintKFold, which cuts hints and not rows; got {cv!r}.")

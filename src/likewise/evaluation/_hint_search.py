@@ -174,7 +174,8 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows.
+            The rows, in memory. Dask data are refused: choose by some of their rows, then fit the chosen
+            estimator to all.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision

@@ -54,4 +54,6 @@ class Saved(ABC):
         """Write the figure to a file; the end of its name tells the format (.png, .svg, .pdf)."""
         if self.figure_ is None:
             self.plot()
-        self.figure_.savefig(path, dpi=dpi)
+        # Matplotlib would add an ending to /dev/null and to pipes, and write there.
+        is_special = os.path.exists(path) and not os.path.isfile(path) and not os.path.splitext(path)[1]
+        self.figure_.savefig(path, dpi=dpi, format="png" if is_special else None)

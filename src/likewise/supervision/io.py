@@ -13,16 +13,15 @@ import os
 import secrets
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from likewise._files import naming_file
 from likewise._optional import require
 from likewise.exceptions import (
     ChangedIdsWarning,
     FileFormatError,
-    LikewiseError,
     QuestionableHintsWarning,
     ShuffledIdsWarning,
 )
@@ -481,14 +480,3 @@ def put_in_place(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> 
             os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)
-
-
-@contextmanager
-def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let errors of the system, such as that of a full disk, name the file that was meant."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None or isinstance(error, LikewiseError):
-            raise
-        raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error

@@ -1,0 +1,26 @@
+"""What reading and writing files shares, without a numeric package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from likewise.exceptions import LikewiseError
+
+
+@contextmanager
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let errors of the system, such as that of a full disk, name the file that was meant.
+
+    >>> with naming_file("labels.csv"):
+    ...     raise OSError(28, "No space left on device", ".labels.part")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'labels.csv'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or isinstance(error, LikewiseError):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error
