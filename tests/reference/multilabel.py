@@ -61,6 +61,13 @@ def soft_margin(odds, pairs, true, margin):
     return np.logaddexp.reduce(scores) - graph_score(odds, pairs, true)
 
 
+def hinge(odds, pairs, true, margin):
+    """The most that a labelling scores with margin x differences, less the true score."""
+    every = labellings(len(true))
+    scores = [graph_score(odds, pairs, y) + margin * np.sum(y != true) for y in every]
+    return max(scores) - graph_score(odds, pairs, true)
+
+
 def restoring_loss(Y, B, corruption):
     """Expected squared error of restoring rows of labels, over every way to lose some of them."""
     total = 0.0
