@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.cli._bags import BagReport
+from likewise.cli._contents import Contents
 from likewise.cli._output import console
 from likewise.cli._tables import Table
 from likewise.evaluation import (
@@ -51,6 +52,8 @@ class Report:
         Agreement with the true classes on "all" rows and on those "untouched" by hints, if they are known.
     bags : BagReport or None
         What became of each bag, if there are bags.
+    contents : Contents or None
+        What is in each cluster, where all rows are in memory.
     """
 
     method: str
@@ -66,6 +69,7 @@ class Report:
     strayed: tuple[int, ...]
     scores: dict[str, Scores | None]
     bags: BagReport | None = None
+    contents: Contents | None = None
 
     @classmethod
     def of(
@@ -76,8 +80,12 @@ class Report:
         hints: Supervision,
         truth: str | None,
         bags: Bags | None = None,
+        X: npt.NDArray[np.float64] | None = None,
     ) -> Report:
-        """Look through a fitted estimator; `bags` were told of, though the hints may say them as links."""
+        """Look through a fitted estimator; `bags` were told of, though the hints may say them as links.
+
+        With `X`, what the estimator was fitted to, the report says what is in each cluster.
+        """
         labels = np.asarray(model.labels_, dtype=np.int64)
         objective = next(
             (found for name in _OBJECTIVES if (found := getattr(model, name, None)) is not None), None
@@ -102,6 +110,7 @@ class Report:
             bags=None
             if bags is None
             else BagReport(bags, labels, table.ids, int(model.n_clusters), by_cluster),
+            contents=None if X is None else Contents.of(model, X, table, labels),
         )
 
     @property
@@ -145,6 +154,7 @@ class Report:
             "objective": self.objective,
             "sizes": self.sizes,
             "classes": list(self.classes),
+            "contents": None if self.contents is None else self.contents.as_list(),
             "hints": {
                 "must": len(self.hints.must),
                 "cannot": len(self.hints.cannot),
@@ -185,8 +195,9 @@ class Report:
             bar = "█" * round(_BAR * size / largest)
             name = f"  {self.classes[c] or '(no class)'}" if c < len(self.classes) else ""
             lines.append(f"{'sizes' if c == 0 else '':<12}{c:>3}  {size:>7,}  {bar}".rstrip() + name)
+        contents = [] if self.contents is None else self.contents.lines()
         bags = [] if self.bags is None else self.bags.lines()
-        return [*lines, *self._kept_lines(), *bags, *self._score_lines()]
+        return [*lines, *contents, *self._kept_lines(), *bags, *self._score_lines()]
 
     def _hint_words(self) -> str:
         if not self.hints:

@@ -252,7 +252,8 @@ def command(
         X = standardized(table.X) if standardize else table.X
         model = estimator_of(method, clusters, seed, options)
         contradiction = fit_by_ids(model, X, used, table.ids, method)
-        report = Report.of(method, model, table, used, truth, said.bags)
+        shown = X if as_json or not quiet else None
+        report = Report.of(method, model, table, used, truth, said.bags, shown)
         labels = labels_table(table.ids, report.labels, getattr(model, "class_of_cluster_", ()))
         if plot is not None:
             step("drawing")
