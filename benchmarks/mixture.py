@@ -53,7 +53,7 @@ def makers(shape, start):
             k, covariance_type=shape, means_init=start, init_params="random_from_data",
             tol=0.0, max_iter=it, random_state=0,
         ),
-        "GM-PR pairs": lambda it: PairwiseGaussianMixture(k, max_iter=it, **ours),
+        "GM-PR pairs": lambda it: PairwiseGaussianMixture(k, relations="pairs", max_iter=it, **ours),
         "GM-PR components": lambda it: PairwiseGaussianMixture(
             k, relations="components", max_iter=it, **ours
         ),
@@ -99,7 +99,7 @@ def growth_in_links(quick):
         X, hints = rows_and_links(1000, n_links, k=3, d=4, apart=1.5)
         for said, kinds in ((hints, "both"), (Supervision.from_links(1000, cannot=hints.cannot), "cannot")):
             for name, model in {
-                "GM-PR pairs": PairwiseGaussianMixture(3, random_state=0, n_jobs=1),
+                "GM-PR pairs": PairwiseGaussianMixture(3, relations="pairs", random_state=0, n_jobs=1),
                 "GM-PR components": PairwiseGaussianMixture(
                     3, relations="components", random_state=0, n_jobs=1
                 ),
@@ -130,8 +130,9 @@ def wrong_links(quick):
         for n_links, noise in ((0, 0.0), (50, 0.0), (50, 0.1), (200, 0.0), (200, 0.1)):
             row = {"data": f"{name}, {shape}", "links": n_links, "wrong": noise}
             for method, model in {
-                "GM-PR pairs": PairwiseGaussianMixture(3),
+                "GM-PR pairs": PairwiseGaussianMixture(3, relations="pairs"),
                 "GM-PR components": PairwiseGaussianMixture(3, relations="components"),
+                "GM-PR": PairwiseGaussianMixture(3),
                 "GMM-EC": EquivalenceGaussianMixture(3),
                 "EM-PC": PosteriorConstrainedGaussianMixture(3),
             }.items():

@@ -53,18 +53,29 @@ GM_PR, GMM_EC, EM_PC = (
     EquivalenceGaussianMixture,
     PosteriorConstrainedGaussianMixture,
 )
+PAIRS: dict[str, Any] = {"relations": "pairs"}  # every link is a factor of its own
+NORMALIZED: dict[str, Any] = {"normalize": True}  # with the normaliser of the network of cannot-links
 GRAPH: dict[str, Any] = {"affinity": "precomputed"}
 METHODS = {
-    "gm_pr": Method("GM-PR", GM_PR, "#0072B2", "o", options=PAPER),
-    "gmm_ec": Method("GMM-EC", GMM_EC, "#D55E00", "s", "--", PAPER),
+    "gm_pr": Method("GM-PR", GM_PR, "#0072B2", "o", options=PAPER | PAIRS),
+    "gmm_ec": Method("GMM-EC", GMM_EC, "#D55E00", "s", "--", PAPER | NORMALIZED),
     "em_pc": Method("EM-PC", EM_PC, "#009E73", "^", "-.", PAPER),
-    "gm_pr_default": Method("GM-PR, our default start", GM_PR, "#56B4E9", "o", ":", share=0.5),
+    "gm_pr_components": Method(
+        "GM-PR, components", GM_PR, "#CC79A7", "D", "-", PAPER | {"relations": "components"}
+    ),
+    "gm_pr_default": Method("GM-PR, our default start", GM_PR, "#56B4E9", "o", ":", PAIRS, share=0.5),
     "gmm_ec_default": Method("GMM-EC, our default start", GMM_EC, "#E69F00", "s", ":", share=0.5),
-    "gm_pr_2": Method("GM-PR, $m_K$ = 2", GM_PR, "#E69F00", "s", "--", PAPER | {"n_subclusters": 2}),
-    "gm_pr_3": Method("GM-PR, $m_K$ = 3", GM_PR, "#009E73", "^", "-.", PAPER | {"n_subclusters": 3}),
-    "gm_pr_4": Method("GM-PR, $m_K$ = 4", GM_PR, "#CC79A7", "D", ":", PAPER | {"n_subclusters": 4}),
+    "gm_pr_2": Method("GM-PR, $m_K$ = 2", GM_PR, "#E69F00", "s", "--", PAPER | PAIRS | {"n_subclusters": 2}),
+    "gm_pr_3": Method("GM-PR, $m_K$ = 3", GM_PR, "#009E73", "^", "-.", PAPER | PAIRS | {"n_subclusters": 3}),
+    "gm_pr_4": Method("GM-PR, $m_K$ = 4", GM_PR, "#CC79A7", "D", ":", PAPER | PAIRS | {"n_subclusters": 4}),
     "gm_pr_3_default": Method(
-        "GM-PR, $m_K$ = 3, our default start", GM_PR, "#CC79A7", "D", ":", {"n_subclusters": 3}, share=0.5
+        "GM-PR, $m_K$ = 3, our default start",
+        GM_PR,
+        "#CC79A7",
+        "D",
+        ":",
+        PAIRS | {"n_subclusters": 3},
+        share=0.5,
     ),
     "sskk": Method("SSKK", ConstrainedKernelKMeans, "#D55E00", "v", "--", GRAPH, share=0.3, graph=True),
     "csc": Method("CSC", FlexibleSpectralClustering, "#E69F00", "s", "--", GRAPH, share=0.3, graph=True),
@@ -92,9 +103,13 @@ class Sweep:
 
 
 SWEEPS = {
-    4: Sweep("must- and cannot-links", DIGITS, ("gm_pr", "gmm_ec", "gm_pr_default", "gmm_ec_default")),
-    6: Sweep("must-links only", DIGITS, ("gm_pr", "gmm_ec"), balance=1.0),
-    7: Sweep("cannot-links only", DIGITS, ("gm_pr", "gmm_ec", "em_pc"), balance=0.0),
+    4: Sweep(
+        "must- and cannot-links",
+        DIGITS,
+        ("gm_pr", "gmm_ec", "gm_pr_components", "gm_pr_default", "gmm_ec_default"),
+    ),
+    6: Sweep("must-links only", DIGITS, ("gm_pr", "gmm_ec", "gm_pr_components"), balance=1.0),
+    7: Sweep("cannot-links only", DIGITS, ("gm_pr", "gmm_ec", "em_pc", "gm_pr_components"), balance=0.0),
     9: Sweep(
         "must- and cannot-links",
         OBJECTS,
@@ -253,15 +268,16 @@ def toy_trial(seed: int) -> np.ndarray:
     for t, told in enumerate(TOLD_TOY):
         hints = toy_links(told, y, right, seed)
         runs = [
-            Method("", estimator, "", "", options=start)
-            for estimator in (GM_PR, GMM_EC)
+            Method("", estimator, "", "", options=start | model)
+            for estimator, model in ((GM_PR, PAIRS), (GMM_EC, {}))
             for start in STARTS.values()
         ]
         labels = [fit(method, X, 2, seed, hints).predict(X) for method in runs]
         found[t, :4] = [purity_score(y, each) >= RECOVERED for each in labels]
         halves = [np.array([X[half == side].mean(axis=0) for side in (0, 1)]) for half in (y, right)]
         meant, wide = (
-            fit(Method("", GM_PR, "", "", options={"init": means}), X, 2, seed, hints) for means in halves
+            fit(Method("", GM_PR, "", "", options=PAIRS | {"init": means}), X, 2, seed, hints)
+            for means in halves
         )
         found[t, 4] = meant.lower_bound_ > wide.lower_bound_
     return found
@@ -275,6 +291,6 @@ def moons_trial(seed: int) -> np.ndarray:
         hints = toy_links(told, toy.y, toy.y, seed)
         for m in range(2):
             for s, start in enumerate(STARTS.values()):
-                method = Method("", GM_PR, "", "", options={"n_subclusters": m + 1, **start})
+                method = Method("", GM_PR, "", "", options=PAIRS | {"n_subclusters": m + 1, **start})
                 found[t, m, s] = 1 - purity_score(toy.y, fit(method, toy.X, 2, seed, hints).predict(toy.X))
     return found

@@ -114,7 +114,7 @@ def _scenes(
     for row, of_start, start in zip(axes, panels, ("the paper's start", "our default start"), strict=True):
         row[0].set_ylabel(start)
         for ax, (_, hints, options) in zip(row, of_start, strict=True):
-            model = ex.fit(ex.Method("", ex.GM_PR, "", "", options=options), X, 2, seed, hints)
+            model = ex.fit(ex.Method("", ex.GM_PR, "", "", options=ex.PAIRS | options), X, 2, seed, hints)
             wrong = _soft_labels(ax, X, y, model.predict_proba(X))
             ax.set_xlabel(f"{wrong} of {len(X)} rows wrong")
             if hints is not None:

@@ -23,7 +23,7 @@ X = np.random.default_rng(0).normal(size=(40, 3)) + 3 * np.eye(3)[np.arange(40) 
 LINKS = Supervision.from_links(40, must=[(0, 3), (1, 4)], cannot=[(0, 1), (2, 4)])
 SHAPES = ["full", "tied", "diag", "spherical"]
 MEMBERS = {
-    "pairs": PairwiseGaussianMixture(),
+    "pairs": PairwiseGaussianMixture(relations="pairs"),
     "components": PairwiseGaussianMixture(relations="components"),
     "subclusters": PairwiseGaussianMixture(n_subclusters=2),
     "equivalence": EquivalenceGaussianMixture(),
@@ -157,8 +157,23 @@ def test_links_that_no_labelling_keeps_are_refused_where_they_are_hard(name):
 
 def test_a_large_ring_that_two_classes_cannot_keep_still_gives_finite_numbers():
     ring = [(i, (i + 1) % 21) for i in range(21)]
-    model = fitted(member("equivalence", 2), X, Supervision.from_links(40, cannot=ring))
-    assert model.n_approximate_ == 1
+    for normalize in (False, True):
+        hints = Supervision.from_links(40, cannot=ring)
+        model = fitted(member("equivalence", 2, normalize=normalize), X, hints)
+        assert model.n_approximate_ == 1
+        assert len(model.violations_.broken_cannot) == 1
+
+
+def test_a_broken_link_always_gives_a_warning():
+    ring = Supervision.from_links(40, cannot=[(i, (i + 1) % 21) for i in range(21)])
+    with pytest.warns(ConvergenceWarning, match=r"20 of 21 .*too large to enumerate"):
+        member("equivalence", 2).fit(X, supervision=ring)
+    contrary = Supervision.from_links(40, must=[(0, 3), (3, 6)], cannot=[(0, 6)])
+    with (
+        pytest.warns(InconsistentSupervisionWarning),
+        pytest.warns(ConvergenceWarning, match="They contradict one another"),
+    ):
+        member("equivalence").fit(X, supervision=contrary)
 
 
 def test_weights_are_refused_where_a_link_holds_or_does_not():
@@ -198,7 +213,7 @@ def test_rows_that_are_not_finite_are_refused(name, bad):
         ({"n_subclusters": 0}, "n_subclusters must be an integer of at least 1"),
         ({"n_subclusters": 1.5}, "n_subclusters"),
         ({"covariance_type": "round"}, "covariance_type must be one of 'full', 'tied', 'diag', 'spherical'"),
-        ({"relations": "triples"}, "relations must be one of 'pairs', 'components'"),
+        ({"relations": "triples"}, "relations must be one of 'auto', 'components', 'pairs'"),
         ({"init": "random"}, "init must be one of 'hints'"),
         ({"init": np.zeros((2, 3))}, r"init must be finite and of shape \(3, 3\), got shape \(2, 3\)"),
         ({"init": np.zeros((3, 2))}, r"shape \(3, 3\), got shape \(3, 2\)"),

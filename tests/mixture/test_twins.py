@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import EquivalenceGaussianMixture, PairwiseGaussianMixture, Supervision
 from likewise.mixture._links import Units, component_network, pair_network
+from likewise.mixture._map import eliminate, label_graph
 from likewise.mixture._network import lse, lse_of_others, pair_posterior
 from likewise.mixture._relations import LoopyGroups, NormalisedRelations
 from reference import mixture_twin as twin
@@ -62,7 +64,9 @@ def test_pairs_are_the_likelihood_of_the_paper(seed, shape, k, weights):
     hints = drawn_links(rng, n, 6, 6, weights=weights, groups=seed % 2 == 0)
 
     def make(max_iter):
-        return PairwiseGaussianMixture(k, covariance_type=shape, init=X[:k], tol=0, max_iter=max_iter)
+        return PairwiseGaussianMixture(
+            k, relations="pairs", covariance_type=shape, init=X[:k], tol=0, max_iter=max_iter
+        )
 
     before, after = one_step(make, X, hints, 3)
     total, mass, counts = twin.pairs_model(before.weights_, twin.class_densities(before, X), hints)
@@ -77,47 +81,43 @@ def test_pairs_are_the_likelihood_of_the_paper(seed, shape, k, weights):
         np.testing.assert_allclose(expected, counts, rtol=1e-5, atol=1e-4)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=SEEDS, shape=SHAPES)
-def test_components_are_the_sum_over_all_labellings(seed, shape):
+@pytest.mark.parametrize("name", ["rows", "chunklets", "normalized chunklets"])
+def test_components_are_the_sum_over_all_labellings(name, seed, shape):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(7, 2)) + 2 * rng.normal(size=(3, 2))[rng.integers(3, size=7)]
     ring = [(0, 1), (1, 2), (0, 2)] if seed % 2 else [(0, 1), (1, 2), (2, 3), (0, 3)]
     hints = Supervision.from_links(7, must=[(2, 5)], cannot=[*ring, (4, 5)] if seed % 3 else ring)
-    for make, normalised in (
-        (PairwiseGaussianMixture, True),
-        (EquivalenceGaussianMixture, False),
-    ):
+    normalized, prior_of = name.startswith("normalized"), "rows" if name == "rows" else "components"
 
-        def model(max_iter, make=make, normalised=normalised):
-            more = {"relations": "components"} if normalised else {}
-            # The ridge keeps the tiny data away from a likelihood that explodes.
-            return make(
-                3,
-                covariance_type=shape,
-                init=X[[0, 1, 2]],
-                tol=0,
-                reg_covar=0.1,
-                max_iter=max_iter,
-                **more,
-            )
+    def model(max_iter):
+        # The ridge keeps the tiny data away from a likelihood that explodes.
+        same = {"covariance_type": shape, "init": X[:3], "tol": 0, "reg_covar": 0.1, "max_iter": max_iter}
+        if name == "rows":
+            return PairwiseGaussianMixture(3, relations="components", **same)
+        return EquivalenceGaussianMixture(3, normalize=normalized, **same)
 
-        before, after = one_step(model, X, hints, 2)
-        log_sum, log_prior, mass, counts = twin.all_labellings(
-            before.weights_, twin.class_densities(before, X), hints
-        )
-        expected = log_sum - log_prior * normalised
-        assert after.lower_bounds_[2] * 7 == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        assert after.n_approximate_ == 0
-        alive = mass.sum(axis=0) > 1e-6
-        means = (mass.T @ X) / mass.sum(axis=0)[:, None]
-        np.testing.assert_allclose(after.means_[alive], means[alive], rtol=1e-6, atol=1e-7)
-        if normalised and after.weights_.min() > 1e-6:
-            # The prior's expected counts match: a gradient of 0 at the new weights.
-            _, _, _, prior_counts = twin.all_labellings(after.weights_, np.ones((7, 3)), hints)
-            np.testing.assert_allclose(prior_counts, counts, rtol=1e-4, atol=1e-4)
-        if not normalised:
-            np.testing.assert_allclose(after.weights_, counts / counts.sum(), rtol=1e-6, atol=1e-7)
+    before, after = one_step(model, X, hints, 2)
+    log_sum, log_prior, mass, counts, _ = twin.all_labellings(
+        before.weights_, twin.class_densities(before, X), hints, prior_of=prior_of
+    )
+    expected = log_sum - log_prior * normalized
+    assert after.lower_bounds_[2] * 7 == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert after.n_approximate_ == 0
+    alive = mass.sum(axis=0) > 1e-6
+    means = (mass.T @ X) / mass.sum(axis=0)[:, None]
+    np.testing.assert_allclose(after.means_[alive], means[alive], rtol=1e-6, atol=1e-7)
+    if not normalized:
+        np.testing.assert_allclose(after.weights_, counts / counts.sum(), rtol=1e-6, atol=1e-7)
+    elif after.weights_.min() > 1e-6:
+        # The prior's expected counts match: a gradient of 0 at the new weights.
+        *_, prior_counts, _ = twin.all_labellings(after.weights_, np.ones((7, 3)), hints)
+        np.testing.assert_allclose(prior_counts, counts, rtol=1e-4, atol=1e-4)
+    # The labels are those of the likeliest labelling, not of the likeliest class of each row.
+    *_, best = twin.all_labellings(after.weights_, twin.class_densities(after, X), hints, prior_of=prior_of)
+    linked = hints.touched
+    np.testing.assert_array_equal(after.labels_[linked], best[linked])
 
 
 @settings(max_examples=10, deadline=None)
@@ -129,7 +129,13 @@ def test_a_class_of_several_gaussians_has_their_sum_as_density(seed, shape):
 
     def make(max_iter):
         return PairwiseGaussianMixture(
-            2, n_subclusters=2, covariance_type=shape, init=X[:4], tol=0, max_iter=max_iter
+            2,
+            n_subclusters=2,
+            relations="pairs",
+            covariance_type=shape,
+            init=X[:4],
+            tol=0,
+            max_iter=max_iter,
         )
 
     before, after = one_step(make, X, hints, 3)
@@ -219,7 +225,7 @@ def test_groups_of_one_sort_share_their_prior():
     a = np.array([0.5, 0.3, 0.2])
     counts, log_z = network.prior(np.log(a))
     one = Supervision.from_links(3, cannot=paths[:2])
-    _, log_prior, _, expected = twin.all_labellings(a, np.ones((3, 3)), one)
+    _, log_prior, _, expected, _ = twin.all_labellings(a, np.ones((3, 3)), one)
     assert log_z == pytest.approx(10 * log_prior)
     np.testing.assert_allclose(counts, 10 * expected)
 
@@ -297,31 +303,66 @@ def test_belief_propagation_is_near_on_a_loop():
     assert log_z == pytest.approx(total, abs=0.1)
 
 
-def test_a_forest_fitted_by_belief_propagation_is_the_exact_fit(monkeypatch):
+@pytest.mark.parametrize(
+    "model",
+    [
+        EquivalenceGaussianMixture(),
+        EquivalenceGaussianMixture(normalize=True),
+        PairwiseGaussianMixture(relations="components"),
+    ],
+    ids=["chunklets", "normalized chunklets", "rows"],
+)
+def test_a_forest_fitted_by_belief_propagation_is_the_exact_fit(model, monkeypatch):
     rng = np.random.default_rng(3)
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 2)) + 3 * np.eye(3)[y][:, :2]
     hints = Supervision.from_links(
         60, must=[(0, 3), (1, 4)], cannot=[(0, 1), (4, 5), (5, 6), (20, 21), (21, 22)]
     )
-    model = EquivalenceGaussianMixture(3, init=X[:3], tol=1e-6)
+    model = clone(model).set_params(n_clusters=3, init=X[:3], tol=1e-6)
     exact = model.fit(X, supervision=hints)
-    bounds, means = exact.lower_bounds_, exact.means_
+    bounds, means, labels = exact.lower_bounds_, exact.means_, exact.labels_
     assert exact.n_approximate_ == 0
     monkeypatch.setattr("likewise.mixture._links.ENUMERATED", 1)
     model.fit(X, supervision=hints)
     assert model.n_approximate_ == 2
     shared = min(len(bounds), len(model.lower_bounds_))
-    np.testing.assert_allclose(model.lower_bounds_[:shared], bounds[:shared], atol=1e-5)
+    # Where every value of the normaliser costs messages, an M-step does not go to the end.
+    atol = 2e-3 if getattr(model, "normalize", False) else 1e-5
+    np.testing.assert_allclose(model.lower_bounds_[:shared], bounds[:shared], atol=atol)
     np.testing.assert_allclose(model.means_, means, atol=1e-2)
+    np.testing.assert_array_equal(model.labels_, labels)
 
 
-def test_components_too_large_to_enumerate_are_read_link_by_link(monkeypatch):
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(30, 2)) + 3 * np.eye(3)[np.arange(30) % 3][:, :2]
-    hints = Supervision.from_links(30, cannot=[(0, 1), (1, 2), (2, 3)])
-    monkeypatch.setattr("likewise.mixture._links.ENUMERATED", 1)
-    by_link = PairwiseGaussianMixture(3, relations="components", init=X[:3]).fit(X, supervision=hints)
-    pairs = PairwiseGaussianMixture(3, init=X[:3]).fit(X, supervision=hints)
-    assert by_link.n_approximate_ == 1
-    np.testing.assert_allclose(by_link.lower_bounds_, pairs.lower_bounds_, rtol=1e-9)
+def best_labelling(edges, log_unary):
+    """The labelling that breaks the fewest edges, and of these the one with the highest score."""
+    n, k = log_unary.shape
+    return max(
+        itertools.product(range(k), repeat=n),
+        key=lambda z: (-sum(z[a] == z[b] for a, b in edges), log_unary[np.arange(n), z].sum()),
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS, k=st.integers(2, 3), n=st.integers(3, 7), scale=st.sampled_from([1.0, 50.0]))
+def test_elimination_finds_the_most_probable_labelling(seed, k, n, scale):
+    rng = np.random.default_rng(seed)
+    pairs = rng.permutation(list(itertools.combinations(range(n), 2)))
+    edges = pairs[: rng.integers(1, len(pairs) + 1)]  # some cannot be kept with so few classes
+    log_unary = scale * rng.normal(size=(n, k))
+    np.testing.assert_array_equal(eliminate(log_unary, edges), best_labelling(edges, log_unary))
+
+
+@pytest.mark.parametrize(("k", "n_edges"), [(2, 4000), (3, 400), (3, 4000), (8, 2000)])
+def test_groups_too_wide_for_elimination_keep_their_links(k, n_edges):
+    rng = np.random.default_rng(0)
+    y = rng.integers(k, size=300)
+    edges = rng.integers(300, size=(3 * n_edges, 2))
+    edges = np.unique(np.sort(edges[y[edges[:, 0]] != y[edges[:, 1]]][:n_edges], axis=1), axis=0)
+    log_unary = rng.normal(size=(300, k)) + 1.5 * np.eye(k)[y]
+    used = np.unique(edges)
+    labels = label_graph(log_unary[used], np.searchsorted(used, edges))
+    first, second = np.searchsorted(used, edges).T
+    assert (labels[first] != labels[second]).all()
+    # Nearly as good as the labels that the links were drawn from, or better: 1.00, 1.03, 1.00 and 0.95 times.
+    assert log_unary[used, labels].sum() > 0.9 * log_unary[used, y[used]].sum()

@@ -79,28 +79,37 @@ def components(n, hints):
     return np.unique(name, return_inverse=True)[1]
 
 
-def all_labellings(a, p, hints):
+def all_labellings(a, p, hints, *, prior_of="components"):
     """Enumerate every labelling of the rows that keeps every link.
 
-    Returns the log of the sum of prior times density, the log of the sum of the priors, the marginals (n, M)
-    and the expected number of components in each class. The prior has one factor for each component.
+    The prior has one factor for each component, or for each row. Returns the log of the sum of prior times
+    density, the log of the sum of the priors, the marginals (n, M), the expected number of components (or
+    rows) in each class, and the most probable labelling.
     """
     n, m = p.shape
     unit = components(n, hints)
     apart = [(unit[i], unit[j]) for i, j, _, is_cannot in all_links(hints) if is_cannot]
-    weight_sum, prior_sum = 0.0, 0.0
+    weight_sum, prior_sum, best = 0.0, 0.0, (-1.0, None)
     marginals, counts = np.zeros((n, m)), np.zeros(m)
     for z in itertools.product(range(m), repeat=unit.max() + 1):
         if any(z[u] == z[v] for u, v in apart):
             continue
         labels = np.array(z)[unit]
-        prior = np.prod(a[list(z)])
+        drawn = labels if prior_of == "rows" else np.array(z)
+        prior = np.prod(a[drawn])
         weight = prior * np.prod(p[np.arange(n), labels])
         prior_sum += prior
         weight_sum += weight
         marginals[np.arange(n), labels] += weight
-        np.add.at(counts, list(z), weight)
-    return np.log(weight_sum), np.log(prior_sum), marginals / weight_sum, counts / weight_sum
+        np.add.at(counts, drawn, weight)
+        best = max(best, (weight, tuple(labels)))
+    return (
+        np.log(weight_sum),
+        np.log(prior_sum),
+        marginals / weight_sum,
+        counts / weight_sum,
+        np.array(best[1]),
+    )
 
 
 def projected(p, sizes, edges, penalty=None):

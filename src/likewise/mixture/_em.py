@@ -128,6 +128,9 @@ class Relations(Protocol):
     def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return new log class weights from the counts of all class variables, free rows included."""
 
+    def labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        """Return the class of each row (H,) in view of its links."""
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -204,8 +207,7 @@ class Steps:
         labels = self.own_labels(mixture)
         if self.relations is not None:
             density = lse(mixture.log_components(mixture.prepared(self._linked_X)))
-            mass, _, _ = self.relations.expect(mixture.log_weights, density)
-            labels[self.relations.rows] = mass.argmax(axis=1)
+            labels[self.relations.rows] = self.relations.labels(mixture.log_weights, density)
         return labels
 
 

@@ -151,11 +151,27 @@ def all_cannot(hints: Supervision) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([hints.cannot, pairs]), np.concatenate([hints.cannot_weights, weights])
 
 
-def refuse_weights(hints: Supervision, name: str, way_on: str) -> None:
-    """Refuse links of unequal weight where a method has no way to weigh them."""
+def refuse_large_groups(hints: Supervision, n_clusters: int, name: str) -> None:
+    """Refuse a group of more rows that are all apart than there are classes."""
+    largest = max((len(group) for group in hints.without_conflicts().cannot_groups), default=0)
+    if largest > n_clusters:
+        raise InfeasibleSupervisionError(
+            f"{name}: a group says of {largest} rows that no two are together, but n_clusters={n_clusters}. "
+            "Ask for more clusters, or use PairwiseGaussianMixture(relations='pairs'), which weighs links "
+            "one by one."
+        )
+
+
+def has_weights(hints: Supervision) -> bool:
+    """Tell whether some link has a weight other than 1."""
     links = hints.links
     groups = (links.must_groups.weights, links.cannot_groups.weights)
-    if any((weights != 1).any() for weights in (links.must_weights, links.cannot_weights, *groups)):
+    return any((weights != 1).any() for weights in (links.must_weights, links.cannot_weights, *groups))
+
+
+def refuse_weights(hints: Supervision, name: str, way_on: str) -> None:
+    """Refuse links of unequal weight where a method has no way to weigh them."""
+    if has_weights(hints):
         raise UnsupportedSupervisionError(
             f"{name}: links carry weights, and here a link holds or it does not. {way_on}, or state the "
             "links without weights."

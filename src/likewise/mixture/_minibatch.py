@@ -11,13 +11,18 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from likewise._rows import ArrayRows, Rows, drawn_rows
-from likewise.base import Progress, Rule, integer, real
+from likewise.base import Progress, Rule, choice, integer, real
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Expected, Fit, Mixture, Relations, Steps, expect_block, maximised
 from likewise.mixture._gaussians import CovarianceType
 from likewise.mixture._ground import Ground, all_of, in_memory
-from likewise.mixture._links import pair_network
-from likewise.mixture._relations import NormalisedRelations, pair_weights
+from likewise.mixture._relations import (
+    NormalisedRelations,
+    RelationsKind,
+    pair_weights,
+    pairwise_relations,
+    relations_kind,
+)
 from likewise.supervision import Supervision
 
 # On how many rows the starts of a fit are tried where there are more: what five of the usual batches have.
@@ -114,15 +119,15 @@ def _drawn_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Iter
 
 def _running(steps: Steps, expected: Expected, n_rows: int) -> Running:
     """Return means over rows, given what is expected of all of them in view of `n_rows`."""
-    network = getattr(steps.relations, "network", None)
-    pair_weight = 0.0 if network is None else float(network.pair_weights.sum())
+    pairs = steps.relations if isinstance(steps.relations, NormalisedRelations) else None
+    pair_weight = 0.0 if pairs is None else float(pairs.network.pair_weights.sum())
     return Running(expected * (1 / len(steps.rows)), pair_weight / len(steps.rows), n_rows)
 
 
 class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     r"""Gaussian mixture with pairwise relations, fitted by batches of rows.
 
-    It maximises what :class:`PairwiseGaussianMixture` does, link by link, by stepwise EM (Cappé & Moulines
+    It maximises what :class:`PairwiseGaussianMixture` does by stepwise EM (Cappé & Moulines
     2009): the expected sufficient statistics of batch t, a mean over rows, move a running mean
 
     .. math::
@@ -142,6 +147,9 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         Gaussians for each class.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the covariances.
+    relations : {"auto", "components", "pairs"}, default="auto"
+        As for :class:`PairwiseGaussianMixture`; "auto" chooses anew for the links of each batch of
+        `partial_fit`.
     batch_size : int, default=2048
         How many rows `fit` draws at a time.
     learning_decay : float, default=0.7
@@ -165,8 +173,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Classes, of all rows or of the last batch. A row in links has the class that its links make
-        likeliest.
+        Classes, of all rows or of the last batch, those of rows in links in view of these.
     n_steps_, n_iter_ : int
         How many batches were seen.
     n_rows_seen_ : int
@@ -177,7 +184,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         Those of the batches.
     converged_ : bool
         Whether it settled, after `fit`.
-    weights_, subcluster_weights_, means_, covariances_, violations_
+    weights_, subcluster_weights_, means_, covariances_, violations_, relations_
         As for :class:`PairwiseGaussianMixture`.
 
     Notes
@@ -207,11 +214,11 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     _rules: ClassVar[dict[str, Rule]] = {
         **MixtureFamily._rules,
         "n_subclusters": integer(1),
+        "relations": choice("auto", "components", "pairs"),
         "batch_size": integer(1),
         "learning_decay": _DECAY,
         "learning_offset": real(0),
     }
-    _on_conflict = "All are weighed against one another."
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     def __init__(
@@ -220,6 +227,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         *,
         n_subclusters: int = 1,
         covariance_type: CovarianceType = "full",
+        relations: RelationsKind = "auto",
         batch_size: int = 2048,
         learning_decay: float = 0.7,
         learning_offset: float = 10.0,
@@ -243,17 +251,22 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
             n_jobs=n_jobs,
         )
         self.n_subclusters = n_subclusters
+        self.relations = relations
         self.batch_size = batch_size
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
+
+    @property
+    def _on_conflict(self) -> str:  # type: ignore[override]
+        components = self.relations == "components"
+        return MixtureFamily._on_conflict if components else "All are weighed against one another."
 
     @property
     def _n_sub(self) -> int:  # type: ignore[override]
         return self.n_subclusters
 
     def _relations(self, hints: Supervision) -> Callable[[], Relations]:
-        network = pair_network(hints)
-        return lambda: NormalisedRelations(network)
+        return pairwise_relations(hints, self.n_clusters, self.relations, type(self).__name__)
 
     def _n_runs(self, n_starts: int, sampled: bool) -> int:
         return n_starts + 1 if isinstance(self.init, str) else 1
@@ -301,6 +314,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
 
     def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
         super()._keep(rows, steps, fit)
+        self.relations_ = relations_kind(steps.relations)
         self._keep_running(self._running)
 
     def _keep_running(self, running: Running) -> None:
@@ -357,6 +371,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
             bounds = np.array([running.expected.bound])
         self._keep_mixture(running.maximised(before, self._ridge))
         self._keep_labels(rows, steps, self._mixture)
+        self.relations_ = relations_kind(steps.relations)
         self._keep_running(running)
         self.lower_bounds_ = bounds
         return self

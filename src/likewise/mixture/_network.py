@@ -90,13 +90,25 @@ class GroupFactor:
         weights = np.bincount(sort.ravel(), weights=self.weights)
         return GroupFactor(self.units[at], self.allowed[at], weights)
 
-    def posterior(self, log_unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the marginals (G, g, K) and log normalisers (G,) under unaries of shape (G, g, K)."""
+    def _scores(self, log_unary: np.ndarray) -> np.ndarray:
+        """Return the log probability of every labelling, unnormalised, shape (G, K, …, K)."""
         n_groups, size, k = log_unary.shape
         table = np.where(self.allowed, 0.0, -np.inf)
         for place in range(size):
             shape = (n_groups, *(k if axis == place else 1 for axis in range(size)))
             table = table + log_unary[:, place].reshape(shape)
+        return table
+
+    def most_probable(self, log_unary: np.ndarray) -> np.ndarray:
+        """Return the labels (G, g) of the most probable labelling of each group."""
+        n_groups, size, k = log_unary.shape
+        best = self._scores(log_unary).reshape(n_groups, -1).argmax(axis=1)
+        return np.stack(np.unravel_index(best, (k,) * size), axis=1)
+
+    def posterior(self, log_unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the marginals (G, g, K) and log normalisers (G,) under unaries of shape (G, g, K)."""
+        n_groups, size, _ = log_unary.shape
+        table = self._scores(log_unary)
         axes = tuple(range(1, size + 1))
         log_z = lse(table.reshape(n_groups, -1))
         table = np.exp(table - log_z.reshape(-1, *([1] * size)))

@@ -4,20 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import coo_array, csr_array
 
+from likewise.exceptions import InfeasibleSupervisionError
 from likewise.mixture._em import Relations, closed_weights
-from likewise.mixture._links import Units
+from likewise.mixture._links import (
+    Units,
+    component_network,
+    has_weights,
+    pair_network,
+    refuse_large_groups,
+    refuse_weights,
+)
+from likewise.mixture._map import can_be_kept, most_probable_labels
 from likewise.mixture._network import Network, lse, lse_of_others, pair_prior
+from likewise.supervision import Supervision
 
 
 def n_approximate(relations: Relations | None) -> int:
     """Return how many groups of units were not treated exactly, of relations that are a network."""
     network = getattr(relations, "network", None)
     return 0 if network is None else int(network.n_approximate)
+
+
+RelationsKind = Literal["auto", "components", "pairs"]
+
+
+def pairwise_relations(
+    hints: Supervision, n_clusters: int, kind: RelationsKind, name: str
+) -> Callable[[], Relations]:
+    """Return what makes relations of the links: must-link components, or every link by itself.
+
+    "auto" takes components where links have no weights and a labelling is found that keeps them all.
+    """
+    if kind == "components":
+        refuse_weights(hints, name, "Use relations='pairs'")
+    is_certain = not has_weights(hints) and not len(hints.closure(on_conflict="drop").conflicts)
+    if kind == "components" or (kind == "auto" and is_certain):
+        try:
+            refuse_large_groups(hints, n_clusters, name)
+            network, large = component_network(Units.of(hints), n_clusters)
+        except InfeasibleSupervisionError:
+            if kind == "components":
+                raise
+        else:
+            if kind == "components" or can_be_kept(large, n_clusters):
+                return lambda: ComponentRelations(network, large)
+    pairs = pair_network(hints)
+    return lambda: NormalisedRelations(pairs)
+
+
+def relations_kind(relations: Relations | None) -> str | None:
+    """Return which relations were fitted, None where there are none."""
+    if relations is None:
+        return None
+    return "pairs" if isinstance(relations, NormalisedRelations) else "components"
 
 
 class NormalisedRelations:
@@ -45,6 +90,11 @@ class NormalisedRelations:
             return pair_weights(counts, log_weights, float(net.pair_weights.sum()))
         return normalised_weights(counts, log_weights, n_free + net.n_free, net.prior)
 
+    def labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        """Return the likeliest class of each row, on average over its links."""
+        mass, _, _ = self.expect(log_weights, log_density)
+        return np.asarray(mass.argmax(axis=1))
+
 
 def pair_weights(counts: np.ndarray, log_weights: np.ndarray, pair_weight: float) -> np.ndarray:
     """Return class weights from counts of which two are of each cannot-link, these of so much weight."""
@@ -63,6 +113,7 @@ def normalised_weights(
     log_weights: np.ndarray,
     n_single: float,
     prior: Callable[[np.ndarray], tuple[np.ndarray, float]],
+    max_iter: int = 100,
 ) -> np.ndarray:
     """Minimise ``- sum c_m eta_m + n log sum exp eta + log Z(eta)``, convex in eta = log a.
 
@@ -82,38 +133,102 @@ def normalised_weights(
         log_weights,
         jac=True,
         method="L-BFGS-B",
-        options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 100},
+        options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": max_iter},
     )
     # Where all rows are in cannot-links the optimum may lie at a vertex, eta at minus infinity.
     return closed_weights(np.exp(found.x - found.x.max()))
 
 
-class EquivalenceRelations:
-    """Chunklets and a Markov network of cannot-links, unnormalised: Shental et al. 2004.
+class ComponentRelations:
+    """Rows drawn independently, of which links then tell who is together and who is not.
 
-    The class weights are updated in closed form, which leaves aside that the normaliser of the network
-    depends on them. Groups too large to enumerate are treated by belief propagation, exact on trees.
+    The likelihood is ``sum_z prod_i a[z_i] p(x_i | z_i)`` over the labellings z that keep every link. Every
+    row counts once towards the class weights, in links or not, so these have a closed form. Must-link
+    components are units. Groups of them too large to enumerate are treated by belief propagation, exact
+    on trees.
     """
 
     def __init__(self, network: Network, large: np.ndarray) -> None:
-        self.network, self.rows = network, network.rows
+        self.network, self.rows, self.edges = network, network.rows, large
         self.large = LoopyGroups(large) if len(large) else None
+        self._sizes = np.asarray(network.members.sum(axis=1)).reshape(-1, 1)
 
-    def expect(
-        self, log_weights: np.ndarray, log_density: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return each row's mass in each class, the counts of class variables, and the bound."""
-        log_unary = self.network.members @ log_density + log_weights
+    def _log_unary(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        """Return the log prior and density of each unit in each class."""
+        unary: np.ndarray = self.network.members @ log_density + self._sizes * log_weights
+        return unary
+
+    def _infer(self, log_weights: np.ndarray, log_density: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the probability of each class of each unit, and the log of the sum over labellings."""
+        log_unary = self._log_unary(log_weights, log_density)
         mass, total = self.network.infer(log_unary)
         if self.large is not None:
             beliefs, log_z = self.large.infer(log_unary[self.large.units])
             mass[self.large.units] += beliefs
             total += log_z
-        return self.network.members.T @ mass, mass.sum(axis=0), total
+        return mass, total
+
+    def expect(
+        self, log_weights: np.ndarray, log_density: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return each row's mass in each class, its sum over rows, and the bound."""
+        mass, total = self._infer(log_weights, log_density)
+        of_rows = self.network.members.T @ mass
+        return of_rows, of_rows.sum(axis=0), total
 
     def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return weights in proportion to the counts."""
         return closed_weights(counts)
+
+    def labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        """Return each row's class in the most probable labelling of its group."""
+        log_unary = self._log_unary(log_weights, log_density)
+        units = most_probable_labels(self.network, self.edges, log_unary)
+        return units[self.network.members.T.tocsr().indices]  # every row is in one unit
+
+
+class EquivalenceRelations(ComponentRelations):
+    """Chunklets drawn as wholes, and a Markov network of cannot-links: Shental et al. 2004.
+
+    A chunklet has one prior factor whatever its size. The normaliser of the network is the sum over
+    labellings without densities; without it the class weights have a closed form.
+    """
+
+    # The M-step need not be solved to the end where every value of the normaliser costs sweeps of messages.
+    _STEPS = 3
+
+    def __init__(self, network: Network, large: np.ndarray, *, normalize: bool) -> None:
+        super().__init__(network, large)
+        self._sizes = np.ones_like(self._sizes)
+        self.normalize = normalize
+        self._large_prior = LoopyGroups(large) if len(large) and normalize else None
+
+    def expect(
+        self, log_weights: np.ndarray, log_density: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return each row's mass in each class, the counts of class variables, and the bound."""
+        mass, total = self._infer(log_weights, log_density)
+        if self.normalize:
+            total -= self.prior(log_weights)[1]
+        return self.network.members.T @ mass, mass.sum(axis=0), total
+
+    def prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the expected counts and the log normaliser of the network without densities."""
+        counts, total = self.network.prior(log_weights)
+        if self._large_prior is not None:
+            shape = (len(self._large_prior.units), len(log_weights))
+            beliefs, log_z = self._large_prior.infer(np.broadcast_to(log_weights, shape))
+            counts, total = counts + beliefs.sum(axis=0), total + log_z
+        return counts, total
+
+    def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+        """Return the weights that maximise the expected log-likelihood, with or without the normaliser."""
+        if not self.normalize:
+            return closed_weights(counts)
+        if self._large_prior is not None:
+            n_single = n_free + self.network.n_free
+            return normalised_weights(counts, log_weights, n_single, self.prior, self._STEPS)
+        return NormalisedRelations(self.network).weights(counts, log_weights, n_free)
 
 
 class LoopyGroups:
@@ -231,3 +346,8 @@ class ProjectedRelations:
     def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return weights in proportion to the counts."""
         return closed_weights(counts)
+
+    def labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        """Return the likeliest class of each projected posterior."""
+        mass, _, _ = self.expect(log_weights, log_density)
+        return np.asarray(mass.argmax(axis=1))
