@@ -191,3 +191,11 @@ def test_local_leads_the_published_strategies_but_quire_on_semeion(run):
 def test_global_is_ahead_on_mfeat(run):
     found = verdicts(run, "spectral", "mfeat", "global")
     assert (found["random"], found["ffqs"], found["local"]) == ("ahead", "ahead", "ahead")
+
+
+def test_asc_is_ahead_of_random_with_two_clusters_and_not_with_more(run):
+    for method, name in (("spectral", "sonar"), ("spectral", "pima"), ("flexible", "pima")):
+        assert verdicts(run, method, name, "asc")["random"] == "ahead"
+    for name in ("balance_scale", "wine"):
+        assert verdicts(run, "spectral", name, "asc")["random"] == "behind"
+    assert verdicts(run, "spectral", "cho", "asc")["random"] == "alike"
