@@ -6,6 +6,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from likewise.testing import all_hinted_estimators, check_hinted_estimator, hinted_estimator_checks
 
+# Hints are few here, and whether they suffice for a metric is another matter.
+pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.ThinSupervisionWarning")
 ESTIMATORS = all_hinted_estimators()
 
 

@@ -86,7 +86,7 @@ class MetricKMeans:
 
     def fit(self, X: np.ndarray, supervision: Supervision) -> MetricKMeans:
         """Learn the metric and cluster."""
-        learned = ITML().fit(X, supervision=supervision).transform(X)
+        learned = ITML(shrinkage=0).fit(X, supervision=supervision).transform(X)
         self.labels_ = KMeans(self.n_clusters, n_init=10, random_state=self.seed).fit(learned).labels_
         return self
 

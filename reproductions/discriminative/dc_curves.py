@@ -85,8 +85,8 @@ CURVES = {
     "dc_p_accuracy": Curve(
         "DC-P, chosen by accuracy", "pairs", chosen("accuracy"), only=("msrcv2",), **SEARCH
     ),
-    "xing": Curve("Xing", "pairs", lambda k, seed: MMC(diagonal=True), "#56B4E9", "^", "--"),
-    "itml": Curve("ITML", "pairs", lambda k, seed: ITML(), "#0072B2", "s", "--"),
+    "xing": Curve("Xing", "pairs", lambda k, seed: MMC(diagonal=True, shrinkage=0), "#56B4E9", "^", "--"),
+    "itml": Curve("ITML", "pairs", lambda k, seed: ITML(shrinkage=0), "#0072B2", "s", "--"),
     "em": Curve(
         "Constrained EM",
         "pairs",

@@ -16,6 +16,7 @@
     ├── InconsistentSupervisionWarning          a soft method goes on with contradictory hints
     │   └── TooFewClustersWarning               cannot-links ask for more clusters than there are
     ├── QuestionableHintsWarning                hints were accepted, but may not mean what was intended
+    ├── ThinSupervisionWarning                  hints are too few to learn from, and were not followed
     └── ChangedIdsWarning                       hints were written for other sample ids than these
         └── ShuffledIdsWarning                  for the same ids, in another order
 
@@ -38,6 +39,7 @@ __all__ = [
     "QuestionableHintsWarning",
     "ShuffledIdsWarning",
     "SupervisionError",
+    "ThinSupervisionWarning",
     "TooFewClustersWarning",
     "UnsupportedSupervisionError",
 ]
@@ -97,6 +99,10 @@ class TooFewClustersWarning(InconsistentSupervisionWarning):
 
 class QuestionableHintsWarning(UserWarning):
     """Hints were accepted, but something about them may not be what was intended."""
+
+
+class ThinSupervisionWarning(UserWarning):
+    """Hints are too few to learn a metric from; distances stay what they are without them."""
 
 
 class ChangedIdsWarning(UserWarning):

@@ -1,9 +1,11 @@
-"""What the metric learners share: the door, the learned matrix and its use."""
+"""What the metric learners share: `fit`, the learned matrix, its shrinkage and its use."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +15,10 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import with_callbacks
-from likewise.base import HintedEstimator, Progress, Rule, choice, either, warn_caller
-from likewise.metric._matrix import components_of, is_positive_definite, total_covariance
+from likewise.base import HintedEstimator, Progress, Rule, choice, either, real, warn_caller
+from likewise.exceptions import ThinSupervisionWarning
+from likewise.metric._matrix import components_of, is_positive_definite, size_of, total_covariance
+from likewise.metric._shrinkage import FOLDS, Learn, choose_shrinkage, shrink
 from likewise.supervision import Supervision
 
 IS_PRIOR: Rule = either(
@@ -23,6 +27,10 @@ IS_PRIOR: Rule = either(
         "a positive definite array of shape (n_features, n_features)",
         lambda v: hasattr(v, "__len__") and not isinstance(v, str),
     ),
+)
+
+IS_SHRINKAGE: Rule = either(
+    choice("auto"), Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1))
 )
 
 
@@ -49,6 +57,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
     """Base of the metric learners: hints in, a linear map out in which plain distances respect them."""
 
     _max_iter: ClassVar[int] = 1  # for learners without the parameter
+    components_: np.ndarray
+    shrinkage_: float
 
     @abstractmethod
     def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
@@ -74,13 +84,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         self._check_parameters()
         X = self._check_X(X, reset=True)
         hints = self._check_supervision(supervision, len(X), y)
-        progress = Progress(self, X, 1)
-        progress.begin(getattr(self, "max_iter", self._max_iter))
         rows = np.asarray(X, dtype=np.float64)
         self._mean = rows.mean(axis=0)
-        learned = self._learn(rows - self._mean, hints, progress)  # distances lose fewer digits there
-        progress.end()
-        progress.finish()
+        learned = self._learn_and_shrink(rows - self._mean, hints, X)  # distances lose fewer digits there
         self.components_ = learned.components
         self._n_features_out = len(learned.components)
         if hasattr(self, "max_iter"):
@@ -94,6 +100,78 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
                 ConvergenceWarning,
             )
         return self
+
+    def _learn_and_shrink(self, rows: np.ndarray, hints: Supervision, X: Any) -> Learned:
+        """Learn the metric, and draw it towards the prior where the learner has the parameter `shrinkage`."""
+        shrinkage = self._given_shrinkage() if hints else 0.0
+        progress = Progress(self, X, 1 + FOLDS * (shrinkage == "auto"))
+
+        def learn(learner: MetricLearner, rows: np.ndarray, hints: Supervision) -> Learned:
+            progress.begin(getattr(self, "max_iter", self._max_iter))
+            learned = learner._learn(rows, hints, progress)
+            progress.end()
+            return learned
+
+        learned = learn(self, rows, hints)
+        if shrinkage != 0.0:
+            learned, shrinkage = self._shrink(learned, rows, hints, shrinkage, learn)
+        progress.finish()
+        if hasattr(self, "shrinkage"):
+            self.shrinkage_ = float(shrinkage)
+        return learned
+
+    def _shrink(
+        self,
+        learned: Learned,
+        rows: np.ndarray,
+        hints: Supervision,
+        shrinkage: Any,
+        learn: Callable[..., Learned],
+    ) -> tuple[Learned, float]:
+        """Draw a learned metric towards the prior; return it with the shrinkage that was used.
+
+        The rows are divided by their size, so that they can be squared, and the components are multiplied by
+        it. A prior that goes with the rows changes with them, another one does not.
+        """
+        size = size_of(rows)
+        follows_rows = isinstance(getattr(self, "prior", None), str) and self.prior == "covariance"
+        unit_rows, scaled = rows / size, learned.components * size
+        M = scaled.T @ scaled
+        prior = self._prior(unit_rows) if hasattr(self, "prior") else np.eye(rows.shape[1])
+        unlearned = prior if follows_rows else prior * size * size
+        if np.allclose(M, unlearned, atol=1e-8 * np.abs(unlearned).max()):
+            return learned, 0.0
+        if shrinkage == "auto":
+            twin = copy(self)  # what a learner keeps of a fit is of the fit to all hints
+
+            def learn_again(X: np.ndarray, some: Supervision) -> np.ndarray:
+                components: np.ndarray = learn(twin, X * size, some).components * size
+                return components
+
+            shrinkage = self._choose_shrinkage(unit_rows, hints, prior, learn_again)
+            if shrinkage == 1.0:
+                warn_caller(
+                    f"{type(self).__name__}: held-out links do not confirm the metric learned from these "
+                    "hints, so that distances stay as they are without them. Give more links, or "
+                    "shrinkage=0 for the metric as it was learned.",
+                    ThinSupervisionWarning,
+                )
+        if shrinkage == 0.0:
+            return learned, 0.0
+        components = components_of(shrink(M, prior, unit_rows, shrinkage))
+        return replace(learned, components=components / size if follows_rows else components), shrinkage
+
+    def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
+        """Return how far the metric of rows X is drawn towards the prior, judged by held-out links."""
+        return choose_shrinkage(X, hints, prior, learn, self._n_errors())
+
+    def _n_errors(self) -> float:
+        """Return by how many standard errors a metric must be better than one nearer to the prior."""
+        return 2.0
+
+    def _given_shrinkage(self) -> Any:
+        """Return the parameter `shrinkage`, or 0 where there is none."""
+        return getattr(self, "shrinkage", 0.0)
 
     @property
     def metric_(self) -> np.ndarray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from likewise.base import Progress, Rule, choice, either, integer, real
 from likewise.exceptions import UnsupportedSupervisionError
-from likewise.metric._base import Learned, MetricLearner
+from likewise.metric._base import IS_SHRINKAGE, Learned, MetricLearner
 from likewise.metric._matrix import size_of, total_covariance, whitener
+from likewise.metric._shrinkage import Learn
 from likewise.metric._told import IS_UNUSED, Unused
 from likewise.supervision import Supervision
 
@@ -28,7 +29,8 @@ class RCA(MetricLearner):
     with T the covariance of all rows and ρ the `regularization`, which the paper does not have: with fewer
     rows in chunklets than columns C has no inverse. With ρ = 0 and an invertible C it is the paper's.
     Directions in which no row differs from another get the weight 0, so constant columns do no harm; with
-    ρ = 0 so do those in which no chunklet varies. The units of the columns do not matter.
+    ρ = 0 so do those in which no chunklet varies.
+    With ``shrinkage=0`` the units of the columns do not matter.
 
     Chunklets are the must-link components, with rows of the same label joined. Cannot-links have no place in
     the method.
@@ -40,6 +42,9 @@ class RCA(MetricLearner):
         criterion, as the paper proposes), at most as many as the rows vary in. None keeps all of these.
     regularization : float from 0 to 1, default=0.05
         How far the covariance within chunklets is drawn towards that of all rows. 1 ignores the hints.
+    shrinkage : "auto" or float from 0 to 1, default="auto"
+        How far the learned metric is drawn towards the identity: 0 leaves it as it was learned, 1 ignores it.
+        "auto" does so by the number of rows in chunklets, see Notes; with `n_components` it means 0.
     cannot : {"refuse", "drop"}, default="refuse"
         Whether stated cannot-links are an error or are left out.
 
@@ -49,11 +54,17 @@ class RCA(MetricLearner):
         The linear map L, the most telling direction first.
     metric_ : ndarray of shape (n_features, n_features)
         M = LᵀL.
+    shrinkage_ : float
+        How far the metric was drawn towards the identity.
 
     Notes
     -----
     Costs O(n d²) for the rows and O(d³). Weights of links do not enter: a link only joins chunklets. Without
     must-links and labels the map is the identity.
+
+    A covariance of few rows is poor. With ``shrinkage="auto"`` the metric is drawn towards the identity by
+    p / (p + m), with p = d (d + 1) / 2 the numbers in M and m the rows in chunklets less the number of
+    chunklets, so that distances stay much as they are while m is far below p.
 
     Examples
     --------
@@ -63,7 +74,7 @@ class RCA(MetricLearner):
     >>> from likewise import Supervision
     >>> X = [[0.0, 0.0], [0.1, 9.0], [1.0, 1.0], [1.1, 8.0], [2.0, 5.0], [2.1, 2.0]]
     >>> hints = Supervision.from_links(6, must=[(0, 1), (2, 3)])
-    >>> M = RCA().fit(X, supervision=hints).metric_
+    >>> M = RCA(shrinkage=0).fit(X, supervision=hints).metric_
     >>> bool(M[0, 0] > 50 * M[1, 1])
     True
     """
@@ -72,6 +83,7 @@ class RCA(MetricLearner):
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": either(choice(None), integer(1)),
         "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),
+        "shrinkage": IS_SHRINKAGE,
         "cannot": IS_UNUSED,
     }
 
@@ -80,11 +92,24 @@ class RCA(MetricLearner):
         n_components: int | None = None,
         *,
         regularization: float = 0.05,
+        shrinkage: float | Literal["auto"] = "auto",
         cannot: Unused = "refuse",
     ) -> None:
         self.n_components = n_components
         self.regularization = regularization
+        self.shrinkage = shrinkage
         self.cannot = cannot
+
+    def _given_shrinkage(self) -> Any:
+        """Return the parameter; to mix in the identity would undo the choice of few directions."""
+        return 0.0 if self.shrinkage == "auto" and self.n_components is not None else self.shrinkage
+
+    def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
+        """Return the share of the identity: the numbers in the metric against the rows that tell of them."""
+        sizes = hints.to_links().closure(on_conflict="keep").sizes
+        n_told = int(sizes[sizes >= 2].sum() - (sizes >= 2).sum())
+        n_numbers = X.shape[1] * (X.shape[1] + 1) / 2
+        return n_numbers / (n_numbers + n_told)
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
         n_cannot = len(hints.cannot) + len(hints.cannot_groups)

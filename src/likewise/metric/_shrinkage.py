@@ -1,0 +1,142 @@
+"""How far a learned metric is drawn back to its prior: as far as held-out links do not speak against it.
+
+Few links fit a full matrix perfectly and tell nothing of other rows. So hinted rows are left out in turn, a
+metric is learned from the links among the others, and the links that name a left-out row say how well the
+distances in it tell must-links from cannot-links.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import log_expit
+from sklearn.linear_model import LogisticRegression
+
+from likewise.exceptions import InfeasibleSupervisionError
+from likewise.metric._matrix import total_covariance
+from likewise.supervision import Groups, Supervision
+
+FOLDS = 5
+GRID = np.array([1.0, 0.75, 0.5, 0.25, 0.0])  # from the prior alone to the metric as it was learned
+# More held-out pairs than this would take longer and change nothing.
+_MOST_PAIRS = 20_000
+_TINY = 1e-12
+
+# Learns the components of a metric from some of the rows and the hints about them.
+Learn = Callable[[np.ndarray, Supervision], np.ndarray]
+
+
+def mean_square(components: np.ndarray, X: np.ndarray) -> float:
+    """Return the mean squared distance of the rows, which are centred, from their mean."""
+    return float(np.einsum("ij,jk,ik->", components, total_covariance(X), components))
+
+
+def shrink(M: np.ndarray, prior: np.ndarray, X: np.ndarray, shrinkage: float) -> np.ndarray:
+    """Return ``(1 - s) M / c + s prior``, with c such that rows are as far apart in both, on average."""
+    T = total_covariance(X)
+    c = np.sum(M * T) / max(np.sum(prior * T), _TINY)
+    out: np.ndarray = (1.0 - shrinkage) * M / max(c, _TINY) + shrinkage * prior
+    return out
+
+
+def choose_shrinkage(
+    X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn, n_errors: float
+) -> float:
+    """Return the largest shrinkage of the grid that held-out links do not tell from the best one.
+
+    A link is judged by the logistic loss of its kind given the logarithm of the distance. The loss of a
+    shrinkage may exceed the least one by `n_errors` standard errors of the difference, link by link. Where
+    links are too few to leave any out, the metric is the prior.
+    """
+    rng = np.random.RandomState(0)
+    pairs, is_cannot, weight = _held_out_pairs(hints, len(X), rng)
+    rows = np.unique(pairs)
+    rows = rows[np.lexsort(X[rows].T[::-1])]  # folds do not depend on the order of the rows given
+    fold = np.full(len(X), -1)
+    fold[rows] = rng.permutation(len(rows)) % FOLDS
+    root = np.linalg.cholesky(prior).T
+    link, distances = [], []
+    for number in range(FOLDS):
+        test = np.flatnonzero((fold[pairs] == number).any(axis=1))
+        keep = fold != number
+        if not len(test):
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the fit to all links gives them
+                L = learn(X[keep], hints[keep])
+        except InfeasibleSupervisionError:
+            return 1.0
+        V = X[pairs[test, 0]] - X[pairs[test, 1]]
+        learned, plain = np.square(V @ L.T).sum(axis=1), np.square(V @ root.T).sum(axis=1)
+        c = mean_square(L, X) / max(mean_square(root, X), _TINY)
+        link.append(test)
+        distances.append(np.outer(1.0 - GRID, learned / max(c, _TINY)) + np.outer(GRID, plain))
+    if not link or len(np.unique(is_cannot)) < 2:
+        return 1.0
+    which = np.concatenate(link)
+    losses = _losses(np.hstack(distances), is_cannot[which], weight[which])
+    count = np.bincount(which, minlength=len(pairs))
+    each = np.array([np.bincount(which, weights=loss, minlength=len(pairs)) for loss in losses])
+    each = each[:, count > 0] / count[count > 0]
+    return float(GRID[_first_near_best(each, weight[count > 0], n_errors)])
+
+
+def _first_near_best(losses: np.ndarray, weight: np.ndarray, n_errors: float) -> int:
+    """Return the first candidate whose mean loss is within some standard errors of the least one."""
+    share = weight / weight.sum()
+    mean = losses @ share
+    over = losses - losses[mean.argmin()]
+    error = np.sqrt(np.square(over - (over @ share)[:, None]) @ np.square(share))
+    return int(np.flatnonzero(over @ share <= n_errors * error + _TINY)[0])
+
+
+def _losses(squared: np.ndarray, is_cannot: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the loss of every link (columns) for each candidate (rows), given squared distances."""
+    out = np.empty(squared.shape)
+    for row, values in zip(out, squared, strict=True):
+        z = np.log(values + _TINY * (values.mean() + _TINY))
+        z = (z - z.mean()) / (z.std() + _TINY)
+        model = LogisticRegression().fit(z[:, None], is_cannot, sample_weight=weight / weight.mean())
+        row[:] = -log_expit(np.where(is_cannot, 1.0, -1.0) * model.decision_function(z[:, None]))
+    return out
+
+
+def _held_out_pairs(
+    hints: Supervision, n_rows: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return pairs of rows to judge a metric by, which of them are apart, and their weights.
+
+    A group gives one pair of neighbours in a random order for each of its rows. Where no rows are said to be
+    apart, random pairs stand in.
+    """
+    parts = [
+        (hints.must, np.zeros(len(hints.must), dtype=bool), hints.must_weights),
+        (hints.cannot, np.ones(len(hints.cannot), dtype=bool), hints.cannot_weights),
+        _pairs_of_groups(hints.must_groups, False, rng),
+        _pairs_of_groups(hints.cannot_groups, True, rng),
+    ]
+    pairs, apart, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if len(pairs) and not apart.any():
+        drawn = rng.randint(0, n_rows, size=(len(pairs), 2))
+        drawn = drawn[drawn[:, 0] != drawn[:, 1]]
+        pairs = np.concatenate([pairs, drawn])
+        apart = np.append(apart, np.ones(len(drawn), dtype=bool))
+        weight = np.append(weight, np.full(len(drawn), weight.mean()))
+    if len(pairs) > _MOST_PAIRS:
+        some = rng.permutation(len(pairs))[:_MOST_PAIRS]
+        pairs, apart, weight = pairs[some], apart[some], weight[some]
+    return pairs, apart, weight
+
+
+def _pairs_of_groups(
+    groups: Groups, apart: bool, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    members = [rng.permutation(rows) for rows in groups]
+    pairs = np.concatenate(
+        [np.empty((0, 2), dtype=np.int64), *(np.column_stack([rows[:-1], rows[1:]]) for rows in members)]
+    )
+    weight = np.repeat(groups.weights, [max(len(rows) - 1, 0) for rows in members])
+    return pairs, np.full(len(pairs), apart), weight
