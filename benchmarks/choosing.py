@@ -3,6 +3,10 @@
 For each data set, number of links, share of wrong answers, seed and method, every number of clusters is
 scored by 5-fold cross-validation over the links. Told are how often the best score is at the true number, and
 how much lower the adjusted Rand index is there than at the number where it is highest ("lost").
+
+``--part methods`` measures the choice among methods and numbers of clusters together, on shared data sets:
+the adjusted Rand index of what is chosen with and without mixtures, by accuracy and by agreement, and at the
+true number of clusters and its neighbours.
 """
 
 from __future__ import annotations
@@ -18,7 +22,14 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.preprocessing import StandardScaler
 
-from likewise import MPCKMeans, PCKMeans
+from likewise import (
+    DiscriminativeClustering,
+    MPCKMeans,
+    PairwiseGaussianMixture,
+    PCKMeans,
+    PosteriorConstrainedGaussianMixture,
+)
+from likewise.datasets import load
 from likewise.evaluation import cross_validate_hints
 from likewise.supervision import sample_links
 
@@ -66,12 +77,80 @@ def case(X, y, numbers, hints, cls, seed):
     return scores, np.array(index)
 
 
+FEW_METHODS = ("pck", "mpck", "discriminative")
+METHODS = {
+    "pck": PCKMeans,
+    "mpck": MPCKMeans,
+    "discriminative": DiscriminativeClustering,
+    "gm-pr": PairwiseGaussianMixture,
+    "em-pc": PosteriorConstrainedGaussianMixture,
+}
+
+
+def choice_among_methods(name, n_links, seed):
+    """Return the adjusted Rand index of each way to choose, on one draw of links, and the methods chosen."""
+    data = load(name)
+    X, y = StandardScaler().fit_transform(data.X), data.y
+    k = len(np.unique(y))
+    hints = sample_links(y, n_links, random_state=seed)
+    candidates = [(method, number) for method in METHODS for number in (k - 1, k, k + 1) if number > 1]
+    held = []
+    for method, number in candidates:
+        kept = []
+        cross_validate_hints(
+            METHODS[method](number, n_init=3, random_state=0), X, hints, cv=3, random_state=seed,
+            scoring=lambda found, kept=kept: kept.append(found) or 0.0,
+        )  # fmt: skip
+        held.append(kept[0])  # all folds together come first
+    found, index = {}, {}
+    for among, use in (("few", FEW_METHODS), ("all", tuple(METHODS))):
+        for scoring in ("accuracy", "agreement"):
+            scores = [
+                one.score(scoring) if method in use else -np.inf
+                for (method, _), one in zip(candidates, held, strict=True)
+            ]
+            best = candidates[int(np.argmax(scores))]
+            if best not in index:
+                model = METHODS[best[0]](best[1], n_init=3, random_state=0)
+                index[best] = adjusted_rand_score(y, model.fit(X, supervision=hints).labels_)
+            found[f"{among}, {scoring}"] = index[best]
+    share = len(hints.must) / n_links
+    return found | {"together": share, "chosen": [f"{method} {number}" for method, number in index]}
+
+
+def compare_methods(args):
+    """Print the adjusted Rand index of each way to choose."""
+    rows = []
+    for name in args.data:
+        for n_links in args.links:
+            for seed in range(args.seeds):
+                rows.append({"data": name, "links": n_links} | choice_among_methods(name, n_links, seed))
+        print_ways(name, [row for row in rows if row["data"] == name])
+    print_ways("all", rows)
+    return rows
+
+
+def print_ways(name, rows):
+    ways = [key for key in rows[0] if "," in key]
+    print(f"{name:<12}", *(f"{way}: {np.mean([r[way] for r in rows]):.3f}  " for way in ways), end="")
+    print(f"together: {np.mean([r['together'] for r in rows]):.2f}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=("numbers", "methods"), default="numbers")
+    parser.add_argument("--data", nargs="+", default=["wine", "ecoli", "ionosphere", "vowel", "wdbc"])
+    parser.add_argument("--links", nargs="+", type=int, default=[100, 300])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    if args.part == "methods":
+        rows = compare_methods(args)
+        if args.out:
+            with open(args.out, "w") as file:
+                json.dump(rows, file)
+        return
     rows = []
     for data, (X, y, numbers) in data_sets().items():
         for n_links in (50, 100, 300):

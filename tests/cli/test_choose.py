@@ -135,6 +135,24 @@ def test_the_usual_methods_are_those_that_use_the_hints(run, birds, monkeypatch)
     assert len(set(USUAL)) == len(USUAL)
 
 
+def test_mixtures_are_among_the_usual_methods():
+    assert {"gm-pr", "em-pc"} < set(USUAL)
+    assert USUAL.index("pck-means") < USUAL.index("mpck-means") < USUAL.index("gm-pr")  # simplest first
+
+
+def test_ties_are_reported_the_simplest_first(run, birds):
+    words = (*BASE[:5], "-k", "3:4", "--cv", 3, "--methods", "pck-means,k-means")
+    document = json.loads(run(*words, "--json").stdout)
+    assert document["scoring"] == "accuracy"
+    assert document["ties"][0] == {"method": "pck-means", "clusters": 3}
+    tied = {(row["method"], row["clusters"]) for row in document["results"] if row["tied"]}
+    assert tied == {(tie["method"], tie["clusters"]) for tie in document["ties"]}
+    said = " ".join(run(*words).stdout.split())
+    assert len(tied) > 1
+    assert f"{len(tied)} candidates are tied: within one standard error of the best" in said
+    assert "The simplest is pck-means with 3 clusters." in said
+
+
 def test_labels_choose_too(run, birds):
     rows = "".join(f"r{i},{c}\n" for i, c in enumerate(Y) if i % 3 == 0)
     (birds / "hints.csv").write_text("id,label\n" + rows)

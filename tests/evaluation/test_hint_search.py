@@ -157,6 +157,62 @@ def test_one_standard_error_prefers_fewer_clusters():
         chosen(rows, rule="simplest")
 
 
+def search_presets(rows, **options):
+    grid = [{"n_clusters": [k], "n_right": [n]} for k, n in rows]
+    search = HintSearchCV(Preset(), grid, cv=2, random_state=0, refit=False, **options)
+    return search.fit(X, supervision=HINTS)
+
+
+def test_candidates_within_one_standard_error_are_ties_the_simplest_first():
+    search = search_presets([(5, 54), (2, 20), (4, 52), (4, 54), (3, 20)])
+    assert search.ties_.tolist() == [2, 3, 0]  # fewer clusters first, then the first named
+    assert search.cv_results_["tied"].tolist() == [True, False, True, True, False]
+    assert search.best_index_ == 3  # the choice itself goes by the rule
+    assert search_presets([(5, 60), (4, 50)]).ties_.tolist() == [0]  # a perfect score has no error
+    own = search_presets([(5, 60), (4, 60), (4, 20)], scoring=lambda held: held.right.mean())
+    assert own.ties_.tolist() == [1, 0]  # without an error only equal scores are
+
+
+def test_agreement_is_the_score_where_few_pairs_are_together():
+    search = search_presets([(3, 60), (3, 20)])
+    assert HINTS.must.shape[0] > 0.25 * 60
+    assert search.scoring_ == "accuracy"
+    many = np.arange(60) % 10
+    hints = sample_links(many, 60, random_state=0)
+    grid = {"n_clusters": [2, 3]}
+    search = HintSearchCV(pck(), grid, cv=2, random_state=0).fit(X, supervision=hints)
+    assert search.scoring_ == "agreement"
+    assert (
+        HintSearchCV(pck(), grid, cv=2, scoring="accuracy").fit(X, supervision=hints).scoring_ == "accuracy"
+    )
+    with pytest.raises(ValueError, match="scoring must be one of"):
+        HintSearchCV(pck(), grid, scoring="best").fit(X, supervision=hints)
+
+
+def test_agreement_passes_over_a_model_that_calls_all_pairs_apart():
+    many = np.repeat(np.arange(10), 12)
+    rows = np.random.RandomState(0).normal(size=(120, 2)) + 3 * np.column_stack([many % 4, many // 4])
+    hints = sample_links(many, 100, random_state=0)
+
+    class Alone(KMeans):
+        """Puts every row into a cluster of its own."""
+
+        def fit(self, X, y=None):
+            return self
+
+        def predict(self, X):
+            return np.arange(len(X))
+
+    methods = [("alone", Alone(2)), ("pck", pck(n_clusters=5))]
+    by = {
+        scoring: HintSearchCV(methods, cv=2, scoring=scoring, random_state=0, refit=False)
+        .fit(rows, supervision=hints)
+        .best_method_
+        for scoring in ("accuracy", "auto")
+    }
+    assert by == {"accuracy": "alone", "auto": "pck"}
+
+
 def test_the_choice_does_not_depend_on_the_number_of_jobs():
     told = []
     one = HintSearchCV(pck(), K, cv=2, random_state=3).fit(X, supervision=HINTS)

@@ -34,9 +34,17 @@ if TYPE_CHECKING:
     from likewise.supervision import RowIds, Supervision
 
 SHOWN = 15
-# What is compared unless --methods says otherwise, less those that do not use the hints. The mixtures take
-# many times as long and have to be asked for by name.
-USUAL = ("mpck-means", "pck-means", "discriminative", "seeded-k-means", "constrained-k-means")
+# What is compared unless --methods says otherwise, less those that do not use the hints. The simplest come
+# first, since ties are listed in this order.
+USUAL = (
+    "seeded-k-means",
+    "constrained-k-means",
+    "pck-means",
+    "mpck-means",
+    "discriminative",
+    "gm-pr",
+    "em-pc",
+)
 
 
 class Counts(click.ParamType):
@@ -117,10 +125,11 @@ def _no_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> N
 @click.option("--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Folds of the hints.")
 @click.option(
     "--scoring",
-    type=click.Choice(["accuracy", "agreement", "balanced-accuracy", "log-score"]),
-    default="accuracy",
+    type=click.Choice(["auto", "accuracy", "agreement", "balanced-accuracy", "log-score"]),
+    default="auto",
     show_default=True,
-    help="How predictions of held-out hints are scored.",
+    help="How predictions of held-out hints are scored; auto is agreement where few pairs are together, else "
+    "accuracy.",
 )
 @click.option(
     "--one-standard-error",
@@ -223,10 +232,20 @@ def command(
     todo = _next_command(best, said, click.get_current_context().params)
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
-        asked = {"data": data, "hint_files": list(hints), "seed": seed, "folds": cv, "scoring": scoring}
+        used = search.scoring_.replace("_", "-")
+        asked = {"data": data, "hint_files": list(hints), "seed": seed, "folds": cv, "scoring": used}
         counted = {"n_scored": search.n_scored_, "n_implied": search.n_implied_}
         print_json(
-            {**asked, **counted, "best": best, "results": rows, "next": todo, "wrote": wrote, "notes": notes}
+            {
+                **asked,
+                **counted,
+                "best": best,
+                "ties": _ties(search),
+                "results": rows,
+                "next": todo,
+                "wrote": wrote,
+                "notes": notes,
+            }
         )
         return
     if out == STDOUT:
@@ -316,9 +335,19 @@ def _rows(search: Any) -> list[dict[str, Any]]:
             "triplets_right": _plain(results["triplet_accuracy"][c]),
             "seconds": _plain(results["mean_fit_time"][c]),
             "chosen": c == search.best_index_,
+            "tied": bool(results["tied"][c]),
             "failure": results["failure"][c],
         }
         for c in order
+    ]
+
+
+def _ties(search: Any) -> list[dict[str, Any]]:
+    """Return the candidates within one standard error of the best, the simplest first."""
+    results = search.cv_results_
+    return [
+        {"method": str(results["method"][c]), "clusters": int(results["n_clusters"][c])}
+        for c in search.ties_.tolist()
     ]
 
 
@@ -355,10 +384,10 @@ def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -
     pairs, triplets = (
         any(row[f"{kind}_right"] is not None for row in rows) for kind in ("pairs", "triplets")
     )
-    if search.scoring == "accuracy" and pairs != triplets:  # the same number as the score
+    if search.scoring_ == "accuracy" and pairs != triplets:  # the same number as the score
         pairs = triplets = False
     table.add_column("method", min_width=max(len(row["method"]) for row in rows), no_wrap=True)
-    for name in ("clusters", search.scoring.replace("_", " "), "±"):
+    for name in ("clusters", search.scoring_.replace("_", " "), "±"):
         table.add_column(name, justify="right")
     for name, shown in (("pairs right", pairs), ("triplets right", triplets)):
         if shown:
@@ -370,7 +399,8 @@ def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -
         cells = [row["method"], str(row["clusters"]), _cell(row["score"], ".3f"), _cell(row["error"], ".3f")]
         cells += [_cell(row["pairs_right"], ".0%")] if pairs else []
         cells += [_cell(row["triplets_right"], ".0%")] if triplets else []
-        note = "chosen" if row["chosen"] else ("failed" if row["failure"] else "")
+        note = next((word for word in ("chosen", "failure", "tied") if row[word]), "")
+        note = "failed" if note == "failure" else note
         table.add_row(*cells, _cell(row["seconds"], ".2f"), note, style="bold" if row["chosen"] else None)
     stdout.print(
         f"{search.n_scored_} held-out hints in {search.n_splits_} folds"
@@ -379,6 +409,13 @@ def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -
     stdout.print(table)
     if len(rows) > SHOWN:
         stdout.print(f"and {len(rows) - SHOWN} more; --out and --json have all")
+    ties = _ties(search)
+    if len(ties) > 1:
+        first = ties[0]
+        stdout.print(
+            f"{len(ties)} candidates are tied: within one standard error of the best, the hints do not tell "
+            f"them apart. The simplest is {first['method']} with {first['clusters']} clusters."
+        )
     stdout.print("next, cluster as chosen:")
     stdout.print(f"  {todo}", style="bold")
 

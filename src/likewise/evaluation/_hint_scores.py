@@ -170,6 +170,16 @@ _SCORES: dict[str, Callable[[HeldOut], Scored]] = {
 }
 
 
+# Where fewer of the pairs than this are together, a model that calls all pairs apart is accurate.
+_FEW_TOGETHER = 0.25
+
+
+def usual_scoring(folds: Sequence[HintFold]) -> HintScoring:
+    """Return "agreement" where few of the held-out pairs are together, as with many classes."""
+    together = np.concatenate([fold.together for fold in folds])
+    return "agreement" if len(together) and together.mean() < _FEW_TOGETHER else "accuracy"
+
+
 def check_scoring(scoring: Any) -> Callable[[HeldOut], Scored]:
     """Return the function of a score by its name, or make one of a function."""
     if isinstance(scoring, str) and scoring in _SCORES:

@@ -26,7 +26,7 @@ from likewise.evaluation._hint_cv import (
     summarise,
 )
 from likewise.evaluation._hint_folds import HintFold
-from likewise.evaluation._hint_scores import check_scoring
+from likewise.evaluation._hint_scores import check_scoring, usual_scoring
 
 Rule = Literal["best", "one_standard_error"]
 
@@ -78,8 +78,10 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Parameter names and the values to try, as for GridSearchCV. Not with several methods.
     cv : int or HintKFold, default=5
         The folds of the hints.
-    scoring : str or callable, default="accuracy"
-        See :func:`cross_validate_hints`.
+    scoring : str or callable, default="auto"
+        See :func:`cross_validate_hints`. "auto" is "agreement" where less than a quarter of the held-out
+        pairs are together, as with five classes or more, and else "accuracy": where nearly all pairs are
+        apart, a model that calls all of them apart is accurate and useless.
     rule : {"best", "one_standard_error"}, default="best"
         ``"best"`` takes the highest score. ``"one_standard_error"`` takes the fewest clusters among the
         candidates that are within one standard error of it. Ties go to fewer clusters, then to the candidate
@@ -104,7 +106,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     cv_results_ : dict of str to ndarray
         A column for each of: method, params and ``param_<name>``, n_clusters, ``mean_test_score`` (over all
         held-out questions together, each counted once), ``error_test_score`` (its standard error),
-        ``rank_test_score``, ``split<i>_test_score``, pair_accuracy, triplet_accuracy, mean_fit_time,
+        ``rank_test_score``, tied, ``split<i>_test_score``, pair_accuracy, triplet_accuracy, mean_fit_time,
         failure. ``pandas.DataFrame(search.cv_results_)`` is a table of it.
     best_estimator_ : estimator
         The chosen candidate, fitted with all hints.
@@ -114,6 +116,12 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         The parameters that the grid gave it.
     best_index_, best_score_ : int, float
         Its place in `cv_results_`, and its score.
+    ties_ : ndarray of int
+        The candidates within one standard error of the best score, by their place in `cv_results_`, the
+        simplest first: fewer clusters, then the method that was named first. The hints do not tell these
+        apart.
+    scoring_ : str or callable
+        The score that was used.
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row, by the chosen candidate.
     n_scored_, n_implied_ : int
@@ -144,7 +152,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         param_grid: Any = None,
         *,
         cv: Any = 5,
-        scoring: Any = "accuracy",
+        scoring: Any = "auto",
         rule: Rule = "best",
         refit: bool = True,
         as_links: bool = False,
@@ -187,7 +195,8 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         """
         if self.rule not in get_args(Rule):
             raise ValueError(f"rule must be one of {get_args(Rule)}, got {self.rule!r}.")
-        score = check_scoring(self.scoring)
+        if self.scoring != "auto":
+            check_scoring(self.scoring)
         check_error_score(self.error_score)
         candidates = list(self._candidates())
         if not candidates:
@@ -195,12 +204,15 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
                 "param_grid is empty, so that there is nothing to choose; {} stands for the defaults."
             )
         folds = make_folds(X, supervision, self.cv, self.random_state)
+        self.scoring_ = usual_scoring(folds) if self.scoring == "auto" else self.scoring
+        score = check_scoring(self.scoring_)
         results = self._run(X, candidates, folds)
         retell_warnings(result for group in results for result in group)
-        found = [summarise(group, folds, score, self.scoring, self.error_score) for group in results]
+        found = [summarise(group, folds, score, self.scoring_, self.error_score) for group in results]
         self._report_failures(candidates, found)
 
         self.best_index_ = self._choose(candidates, found)
+        self.ties_ = _ties(candidates, found)
         best = candidates[self.best_index_]
         self.best_method_ = best.method
         self.best_params_ = best.params
@@ -208,7 +220,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_splits_ = len(folds)
         self.n_scored_ = int(found[0].n_scored.sum())
         self.n_implied_ = int(found[0].n_implied.sum())
-        self.cv_results_ = _table(candidates, found)
+        self.cv_results_ = _table(candidates, found, self.ties_)
         if self.refit:
             began = time.perf_counter()
             self.best_estimator_ = fit_with_hints(clone(best.estimator), X, supervision, self.as_links)
@@ -345,7 +357,17 @@ def _pair(value: Any) -> tuple[Any, Any]:
     return tuple(value) if isinstance(value, list | tuple) and len(value) == 2 else (value, None)
 
 
-def _table(candidates: list[_Candidate], found: list[HintValidation]) -> dict[str, Any]:
+def _ties(candidates: list[_Candidate], found: list[HintValidation]) -> np.ndarray:
+    """Return the candidates within one standard error of the best score, the simplest first."""
+    scores = np.array([one.score if one.failure is None else np.nan for one in found])
+    error = found[int(np.nanargmax(scores))].error
+    slack = error if np.isfinite(error) else 0.0
+    near = np.flatnonzero(scores >= np.nanmax(scores) - slack - 1e-12)
+    sizes = [candidates[c].n_clusters for c in near]
+    return near[np.argsort([np.inf if size is None else size for size in sizes], kind="stable")]
+
+
+def _table(candidates: list[_Candidate], found: list[HintValidation], ties: np.ndarray) -> dict[str, Any]:
     """Return the results as columns, one row a candidate."""
     scores = np.array([one.score for one in found])
     table: dict[str, Any] = {
@@ -360,6 +382,7 @@ def _table(candidates: list[_Candidate], found: list[HintValidation]) -> dict[st
     table["error_test_score"] = np.array([one.error for one in found])
     worst_last = np.where(np.isnan(scores), -np.inf, scores)
     table["rank_test_score"] = np.array([1 + int((worst_last > score).sum()) for score in worst_last])
+    table["tied"] = np.isin(np.arange(len(found)), ties)
     for split in range(len(found[0].split_scores)):
         table[f"split{split}_test_score"] = np.array([one.split_scores[split] for one in found])
     for name in ("pair_accuracy", "triplet_accuracy"):

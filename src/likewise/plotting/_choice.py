@@ -77,7 +77,7 @@ class ChoiceDisplay(Saved):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(search, "cv_results_")
-        scoring = search.scoring
+        scoring = search.scoring_
         name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
         return cls(search.cv_results_, best_index=search.best_index_, scoring=name).plot(ax=ax, title=title)
 
