@@ -126,6 +126,16 @@ def test_one_class(name):
     assert model.weights_.tolist() == [1.0]
 
 
+@pytest.mark.parametrize("name", list(MEMBERS))
+def test_more_columns_than_rows_give_a_warning_where_covariances_are_matrices(name):
+    wide = np.random.default_rng(0).normal(size=(20, 30))
+    for shape in ("full", "tied"):
+        words = f"30 columns and 20 rows.*{shape}.*covariance_type='diag'"
+        with pytest.warns(ConvergenceWarning, match=words):
+            member(name, 2, covariance_type=shape).fit(wide)
+    member(name, 2, covariance_type="diag", max_iter=300).fit(wide)
+
+
 def test_more_clusters_than_rows_is_refused():
     with pytest.raises(ValueError, match="n_samples=4 should be >= n_clusters=5"):
         PairwiseGaussianMixture(5).fit(X[:4])

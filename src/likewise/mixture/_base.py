@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +19,7 @@ from likewise._compat import with_callbacks
 from likewise._named import Named
 from likewise._rows import ArrayRows, Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
-from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
+from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.mixture._em import Fit, Mixture, Relations, Steps, climb, label_block
 from likewise.mixture._gaussians import (
     COVARIANCE_TYPES,
@@ -118,6 +119,7 @@ class MixtureFamily(HintedClusterer, ABC):
         self : object
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
+        self._warn_few_rows(*rows.shape)
         rng = check_random_state(self.random_state)
         ground = self._ground(rows, hints, rng)
         starts = self._starts(ground, rng)
@@ -127,6 +129,17 @@ class MixtureFamily(HintedClusterer, ABC):
         self._keep(rows, Steps(rows, ground.named, relations, ridge=ground.ridge), fit)
         progress.finish()
         return self
+
+    def _warn_few_rows(self, n_rows: int, n_columns: int) -> None:
+        """Warn where a covariance matrix has more columns than there are rows to learn it from."""
+        if n_columns > n_rows and self.covariance_type in ("full", "tied"):
+            warn_caller(
+                f"{type(self).__name__}: X has {n_columns} columns and {n_rows} rows, so covariances of type "
+                f"{self.covariance_type!r} are singular but for reg_covar={self.reg_covar}, and the classes "
+                "mean little. Use covariance_type='diag' or 'spherical', or reduce the columns first, for "
+                "example with sklearn.decomposition.PCA.",
+                ConvergenceWarning,
+            )
 
     def _ground(self, rows: Rows, hints: Supervision, rng: Any) -> Ground:
         """Gather the rows that hints name and those that starts are tried on."""
