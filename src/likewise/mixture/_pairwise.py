@@ -59,8 +59,9 @@ class PairwiseGaussianMixture(MixtureFamily):
         "pairs" is the paper: every link is a factor of its own, weighed by its weight, and may turn out to be
         wrong. A row in r links counts r times, and class weights come from links and rows in no link, which
         biases them: a class of 30 % of thyroid-like rows had a weight of 5 to 26 % with 64 to 256 links.
-        "auto" is "components" where no link has a weight and a labelling is found that keeps them all, and
-        "pairs" otherwise.
+        "auto" is "components" where no link has a weight, some are cannot-links and a labelling is found
+        that keeps them all, and "pairs" otherwise. Of must-links alone, "components" favours one large
+        class: on digits 4, 5, 6, 7 with 512 of them the purity was 0.66, and 0.75 with pairs.
     init : {"hints", "k-means", "k-means++"} or array, default="hints"
         Where the means begin. "k-means++" draws, "k-means" from such draws, or "hints": k-means, in turns in
         a linear space that the links suggest and among the rows as they are, the first of either sort from

@@ -39,12 +39,14 @@ def pairwise_relations(
 ) -> Callable[[], Relations]:
     """Return what makes relations of the links: must-link components, or every link by itself.
 
-    "auto" takes components where links have no weights and a labelling is found that keeps them all.
+    "auto" takes components where links have no weights, some are cannot-links and a labelling is found that
+    keeps them all. Of must-links alone the likelihood of components is highest where one class has all rows.
     """
     if kind == "components":
         refuse_weights(hints, name, "Use relations='pairs'")
     is_certain = not has_weights(hints) and not len(hints.closure(on_conflict="drop").conflicts)
-    if kind == "components" or (kind == "auto" and is_certain):
+    has_cannot = len(hints.cannot) + len(hints.cannot_groups) > 0
+    if kind == "components" or (kind == "auto" and is_certain and has_cannot):
         try:
             refuse_large_groups(hints, n_clusters, name)
             network, large = component_network(Units.of(hints), n_clusters)
