@@ -75,7 +75,8 @@ def test_one_batch_of_all_rows_is_one_iteration_of_the_full_method(full, mini, n
     full, mini = (clone(model).set_params(init=X[:3], random_state=0) for model in (full, mini))
     full.set_params(max_iter=1).fit(X, supervision=hints)
     mini.partial_fit(X, supervision=hints)
-    np.testing.assert_allclose(mini.cluster_centers_, full.cluster_centers_, rtol=1e-12)
+    # after one iteration these are the centres that the full method assigns rows to, not yet their means
+    np.testing.assert_allclose(mini.cluster_centers_, full._assigned_to, rtol=1e-12)
     np.testing.assert_array_equal(mini.labels_, full.labels_)
     if isinstance(full, MPCKMeans):
         np.testing.assert_allclose(mini.metrics_, full.metrics_, rtol=1e-9)

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from likewise._compat import with_callbacks
 from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real
+from likewise.bayesian._answers import LOUDEST
 from likewise.bayesian._mode import climb, starts
 from likewise.bayesian._network import Network
 from likewise.bayesian._pairs import BestPairs, Criterion, best_pairs
@@ -21,11 +22,13 @@ from likewise.bayesian._posterior import Posterior, checked_rows, together
 from likewise.bayesian._prior import Prior
 from likewise.bayesian._triplets import score_triplets
 from likewise.evaluation import link_satisfaction, triplet_satisfaction
-from likewise.exceptions import InfeasibleSupervisionError
+from likewise.exceptions import InfeasibleSupervisionError, SupervisionError
 from likewise.supervision import Supervision
 
 # The prior of the particles looks at no more rows than this; the mean over them is near that over all.
 _PRIOR_ROWS = 1000
+# With larger weights sums lose the digits that tell particles apart, and a fit would not end.
+_MOST_WEIGHT = 1e6
 
 
 class BayesianClustering(HintedClusterer):
@@ -115,7 +118,7 @@ class BayesianClustering(HintedClusterer):
     larger ones must-links that no cannot-link contradicts are taken as certain. If that leaves large cycles,
     each answer that closes one speaks of a copy of a row, whose cluster is drawn anew. A must group of s rows
     counts as s - 1 links through its first row, a cannot group as s (s - 1) / 2. A weight multiplies the
-    log-odds of an answer.
+    log-odds of an answer; weights above a million are refused.
 
     A move costs some ten passes over the rows that hints name and up to 1,000 others, for all particles, O(S
     k n) each. Many answers at once come in by degrees (tempering), each as large as keeps half of the
@@ -222,6 +225,7 @@ class BayesianClustering(HintedClusterer):
                 f"{type(self).__name__}: with n_clusters=1 all rows are together: no triplet can leave one "
                 "out. Ask for at least two clusters, or drop the triplets."
             )
+        self._check_weights(hints)
         self._soft_closure(hints.to_links())
         self._scaler = StandardScaler().fit(np.asarray(X, dtype=np.float64))
         features = self._features(self._scaler, X)
@@ -230,6 +234,26 @@ class BayesianClustering(HintedClusterer):
             self._fit(features, hints)
         self._finish(hints)
         return self
+
+    def _check_weights(self, hints: Supervision) -> None:
+        """Refuse weights whose sums would swallow everything else."""
+        kinds = {
+            "must-link": hints.must_weights,
+            "must group": hints.must_groups.weights,
+            "cannot-link": hints.cannot_weights,
+            "cannot group": hints.cannot_groups.weights,
+            "triplet": hints.triplet_weights,
+        }
+        for kind, weights in kinds.items():
+            largest = float(np.max(weights, initial=0.0))
+            if largest > _MOST_WEIGHT:
+                enough = LOUDEST / np.log((1.0 - self.epsilon) / self.epsilon)
+                raise SupervisionError(
+                    f"{type(self).__name__}: the weight of a {kind} is {largest:g}, and at most "
+                    f"{_MOST_WEIGHT:g} is allowed. A weight multiplies the log-odds of an answer: with "
+                    f"epsilon={self.epsilon:g} one of {enough:.0f} makes it certain. Divide the weights by "
+                    f"{largest / enough:.3g}, or use weights of 1 and a smaller epsilon."
+                )
 
     def _features(self, scaler: StandardScaler, X: np.ndarray) -> np.ndarray:
         """Return the columns that the model sees: standardised, and a last one for the intercept."""

@@ -17,7 +17,7 @@ from likewise._named import Named
 from likewise._rows import Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
-from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate
+from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate, means_of
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import mean_row
 from likewise.seeding import MANY_ROWS, Tied, extend_seeds, fewest_broken, overdrawn, seeds_from_closure
@@ -146,6 +146,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             renumber = np.argsort(order).astype(np.int32)
         labels = steps.labels_of(best, renumber)
         self._keep(best if order is None else _in_order(best, order), labels, middle, named)
+        # of a fit that has not converged these are not the centres that rows were assigned to
+        means = means_of(best.assigned.stats, best.centers)
+        centers = ((means if order is None else means[order]) + middle) / self._row_unit
+        self.cluster_centers_ = centers.astype(middle.dtype)
         progress.finish()
         return self
 
@@ -247,7 +251,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
         self.labels_ = labels
-        self.cluster_centers_ = ((fit.centers + middle) / self._row_unit).astype(middle.dtype)
+        self._assigned_to = (fit.centers + middle).astype(middle.dtype)
         self.n_iter_ = fit.n_iter
         self.objective_ = fit.objective
         self._metric = fit.metric
@@ -265,7 +269,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
-        return rows, self._metric, np.asarray(self.cluster_centers_, dtype=np.float64) * self._row_unit
+        return rows, self._metric, np.asarray(self._assigned_to, dtype=np.float64)
 
     def predict(self, X: Any) -> Any:
         """Return the cluster of each new row: the nearest one, since nothing was said of it.

@@ -251,8 +251,8 @@ class FromBatches(SoftLinks):
 
     def _keep_running(self, state: Running) -> None:
         self._running = state
-        centers = (state.centers + state.middle) / self._row_unit
-        self.cluster_centers_ = centers.astype(state.middle.dtype)
+        self._assigned_to = (state.centers + state.middle).astype(state.middle.dtype)
+        self.cluster_centers_ = (self._assigned_to / self._row_unit).astype(state.middle.dtype)
         self.objective_ = state.objective
         self.n_steps_, self.n_rows_seen_ = state.n_steps, state.n_rows
         self._metric = state.metric

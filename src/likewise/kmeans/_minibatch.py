@@ -67,7 +67,8 @@ class MiniBatchPCKMeans(FromBatches, PCKMeans):
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row; after `partial_fit`, of each row of the last batch.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The running means of the clusters.
+        The running means of the clusters over all batches; unlike those of the full fits they are not the
+        means of `labels_`, which are assigned to them at the end.
     violations_ : likewise.evaluation.Satisfaction
         Which stated links the labels break; after `partial_fit`, of the last batch.
     objective_ : float

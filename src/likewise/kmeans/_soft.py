@@ -100,7 +100,9 @@ class PCKMeans(SoftLinks):
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The means of the clusters.
+        The means of the returned clusters, weighted by `sample_weight`, in the columns of X whatever the
+        metric. A cluster without rows keeps the centre that it had last. Of a fit that has not converged
+        they differ from the centres that rows were assigned to, with which `predict` goes on.
     violations_ : likewise.evaluation.Satisfaction
         Which stated links the labels break.
     objective_ : float
@@ -304,7 +306,9 @@ class MPCKMeans(_LearnedMetric):
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The means of the clusters.
+        The means of the returned clusters, weighted by `sample_weight`, in the columns of X whatever the
+        metric. A cluster without rows keeps the centre that it had last. Of a fit that has not converged
+        they differ from the centres that rows were assigned to, with which `predict` goes on.
     metrics_ : ndarray
         The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own. If all
         values of X are below 1e-77 (float32: 3e-10), it is that of X times a power of two for which the

@@ -71,7 +71,8 @@ class SSSVaD(HintedClusterer):
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The means of the clusters.
+        The means of the returned clusters, in the columns of X whatever the feature weights. A cluster
+        without rows keeps the centre that it had last.
     feature_weights_ : ndarray of shape (n_clusters, n_features)
         The weight of each column in each cluster, on average 1.
     violations_ : likewise.evaluation.TripletSatisfaction
@@ -171,7 +172,10 @@ class SSSVaD(HintedClusterer):
         best = min(states, key=lambda state: state.objective)
         progress.finish()
         self.labels_ = best.labels.astype(np.int32)
-        self.cluster_centers_ = (best.centers * scale + middle).astype(X.dtype)
+        centers = np.array(best.centers)
+        for h in np.unique(best.labels):
+            centers[h] = problem.X[best.labels == h].mean(axis=0)
+        self.cluster_centers_ = (centers * scale + middle).astype(X.dtype)
         self.feature_weights_ = best.weights
         self.objective_ = best.objective
         self.n_iter_ = best.n_iter

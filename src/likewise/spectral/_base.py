@@ -113,6 +113,16 @@ _FITTED = """labels_ : ndarray of shape (n_samples,)
         How many rounds were made; 1 where the eigenvectors are found once."""
 
 
+def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
+    """Warn if all rows are equal, so that the features tell nothing."""
+    if len(X) > 1 and (X[0] == X).all():
+        warn_caller(
+            f"{type(estimator).__name__}: all {len(X)} rows of X are equal: nothing but hints can part them, "
+            "and rows without hints are placed arbitrarily. Check how X was made.",
+            ConvergenceWarning,
+        )
+
+
 class SpectralFamily(HintedClusterer):
     """Base of the spectral family. A member says what matrix the hints make of the graph."""
 
@@ -230,8 +240,17 @@ class SpectralFamily(HintedClusterer):
         rng = check_random_state(self.random_state)
         progress = Progress(self, X, 1)
         progress.begin(1)
+        if self.affinity != "precomputed":
+            warn_equal_rows(self, X)
         last = self._graph_of(X, rng.randint(2**31 - 1))
-        found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
+        try:
+            found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                f"{type(self).__name__}: the eigenvectors of the graph could not be found ({error}). Rows "
+                "that are all or almost all equal leave nothing to tell them by: check the columns of X, or "
+                "try another affinity or eigen_solver."
+            ) from error
         progress.step()
         progress.end()
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
+from likewise.spectral._base import warn_equal_rows
 from likewise.spectral._classes import Passed, Ready, pass_classes
 from likewise.spectral._evidence import Beliefs, ErrorRate, Votes
 from likewise.spectral._gaussians import HintedRows, LearnedMetric, MixtureSpace, learn_metric
@@ -214,6 +215,7 @@ class PropagationClustering(HintedClusterer):
             self._check_n_clusters(self.n_clusters, len(X), hints)
         else:
             X, hints = self._check_fit(X, y, supervision)
+            warn_equal_rows(self, X)
         same = taken is not None and (taken[1] is X or np.array_equal(taken[1], X))
         if taken is not None and same and taken[0] == self._recipe_key():
             self._graph, self._ready, self._centers, self._space = taken[2:]
