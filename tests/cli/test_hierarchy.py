@@ -232,6 +232,8 @@ def test_a_label_called_root_is_a_label(run, items):
 def test_missing_rates_shared_by_label_and_given(run, items):
     shared = json.loads(run(*BASE, "--json").stdout)
     assert len({one["missing_rate"] for one in shared["labels"]}) == 1
+    same = json.loads(run(*BASE, "--json", "--missing-rate", "shared").stdout)
+    assert same["missing_rate"] == shared["missing_rate"]
     own = json.loads(run(*BASE, "--json", "--missing-rate", "per-label").stdout)
     assert len({one["missing_rate"] for one in own["labels"]}) > 1
     given = json.loads(run(*BASE, "--json", "--missing-rate", 0.3).stdout)
@@ -308,9 +310,9 @@ def test_a_label_that_is_never_used_is_left_out(run, items, world):
         (("--label-columns", "price"), "either in a file, --labels, or in columns of DATA, --label-columns"),
         (("--hierarchy", "truth.csv", "--fixed", "truth.csv"), "--hierarchy gives the whole tree"),
         (("--separator", ""), "--separator is empty"),
-        (("--missing-rate", "often"), "wanted shared, per-label or a rate such as 0.2"),
-        (("--missing-rate", "1"), "wanted shared, per-label or a rate such as 0.2"),
-        (("--missing-rate", "nan"), "wanted shared, per-label or a rate such as 0.2"),
+        (("--missing-rate", "often"), "wanted auto, shared, per-label or a rate such as 0.2"),
+        (("--missing-rate", "1"), "wanted auto, shared, per-label or a rate such as 0.2"),
+        (("--missing-rate", "nan"), "wanted auto, shared, per-label or a rate such as 0.2"),
         (("--out", "tree.txt"), "does not say its format; end its name with .json"),
         (("--plot", "tree.gif"), "does not say its format"),
         (("--html", "tree.png"), "does not say its format"),

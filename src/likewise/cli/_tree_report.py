@@ -86,6 +86,8 @@ class TreeReport:
             f"the tree ({legend(self.tree)}):" if legend(self.tree) else "the tree:",
             *(f"  {line}" for line in tree_lines(self.tree, whole=whole)),
         ]
+        summary = self.model.summary()
+        said += ["", *(line for line in str(summary).splitlines() if not line.startswith("Missing rate"))]
         if doubtful := least_sure(self.tree):
             said += ["", "least sure:", *(f"  {line}" for line in doubtful)]
         if self.against_truth:
@@ -134,6 +136,8 @@ class TreeReport:
             "features": list(self.items.said),
             "n_features": int(self.items.X.shape[1]),
             "missing_rate": float(self.model.missing_rate_),
+            "n_guesses": self.model.summary().n_guesses,
+            "indistinguishable": [list(pair) for pair in self.model.indistinguishable_],
             "labels": listed,
             **self.against_truth,
         }

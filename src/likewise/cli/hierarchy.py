@@ -37,13 +37,13 @@ _READS_BADLY = 150  # above so many labels a picture is long, and a page reads b
 
 
 class MissingRate(click.ParamType):
-    """``shared``, ``per-label``, or a number."""
+    """``auto``, ``shared``, ``per-label``, or a number."""
 
     name = "rate"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
         """Return the word or the number."""
-        if isinstance(value, float) or value in ("shared", "per-label"):
+        if isinstance(value, float) or value in ("auto", "shared", "per-label"):
             return value  # type: ignore[no-any-return]
         try:
             rate = float(value)
@@ -51,7 +51,9 @@ class MissingRate(click.ParamType):
             rate = -1.0
         if not 0.0 <= rate < 1.0:
             self.fail(
-                f"{value!r} is not understood; wanted shared, per-label or a rate such as 0.2.", param, ctx
+                f"{value!r} is not understood; wanted auto, shared, per-label or a rate such as 0.2.",
+                param,
+                ctx,
             )
         return rate
 
@@ -111,9 +113,9 @@ class MissingRate(click.ParamType):
 @click.option(
     "--missing-rate",
     type=MissingRate(),
-    default="shared",
+    default="auto",
     show_default=True,
-    help="How often a tag is missing: one rate for all labels, one per-label, or a known one, such as 0.2.",
+    help="How often a tag is missing: shared by all labels, one per-label, auto, or known, such as 0.2.",
 )
 @click.option("--max-iter", type=click.IntRange(min=1), help="The most iterations of EM.")
 @click.option(
