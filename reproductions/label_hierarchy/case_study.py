@@ -98,8 +98,8 @@ def _held_out(X: np.ndarray, Y: pd.DataFrame, split: np.ndarray) -> dict[str, li
     """Return F1 micro and macro on the test rows of the set, of the learned tree and of one label by one."""
     train, test = split == "train", split == "test"
     models = {
-        "learn": ex.LATENT(),
-        "learn, nothing missing": ex.LATENT(missing_rate=0.0),
+        "learn": ex.LATENT(**ex.KEPT),
+        "learn, nothing missing": ex.LATENT(**(ex.KEPT | {"missing_rate": 0.0})),
         "BR": ex.BinaryRelevance(),
     }
     out = {}

@@ -34,15 +34,15 @@ class Panel:
     truth: bool = False  # whether the noise itself is what is looked for
 
 
-def _half(measure: str) -> str:
-    return measure.replace("f1_", "half_")
+def _tuned(measure: str) -> str:
+    return measure.replace("f1_", "tuned_")
 
 
 def _panel(axis: str, measure: str, styles: dict[str, Style], *more: Line, truth: bool = False) -> Panel:
     return Panel(axis, (*(Line(key, measure, style) for key, style in styles.items()), *more), truth)
 
 
-_LEARN = Style("learn (our default)", "#D55E00", "o")
+_LEARN = Style("learn", "#D55E00", "o")
 _GT = Style("GT: the true tree is given", "#000000", "D", "--")
 SCHEMES = {
     "learn": _LEARN,
@@ -71,13 +71,13 @@ RATES = {
     "learn_em": Style("learn, by EM", "#E69F00", "s", "--"),
     "literal": Style("the thesis' steps, from a star", "#0072B2", "v", "-."),
 }
-_HALF = Style("learn, cut at 0.5", "#E69F00", "*", "-.")
+_TUNED = Style("learn, thresholds set for F1", "#E69F00", "*", "-.")
 FIGURES: dict[str, tuple[str, tuple[Panel, ...]]] = {
     "figure5_3": ("how far the tree is from the true one", (_panel("RF distance", "rf", SCHEMES),)),
     "figure5_4": (
         "classifying rows with all their labels",
         tuple(
-            _panel(axis, measure, CLASSIFIERS, Line("learn", _half(measure), _HALF))
+            _panel(axis, measure, CLASSIFIERS, Line("learn", _tuned(measure), _TUNED))
             for axis, measure in (("F1 micro", "f1_micro"), ("F1 macro", "f1_macro"))
         ),
     ),
