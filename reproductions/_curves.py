@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from scipy.integrate import trapezoid
 
-from _runner import write_json
+from _runner import count_runs, write_json
 
 
 @dataclass(frozen=True)
@@ -195,5 +195,5 @@ class Report:
 def planned(quick: Any, full: Any, given: argparse.Namespace, names: Iterable[str]) -> Any:
     """Return the plan that the options ask for; `names` are those that take several values."""
     chosen = {name: tuple(getattr(given, name) or ()) for name in names}
-    chosen |= {"n_runs": given.runs, "jobs": given.jobs}
+    chosen |= {"n_runs": count_runs(given, given.runs), "jobs": given.jobs}
     return replace(quick if given.quick else full, **{key: value for key, value in chosen.items() if value})

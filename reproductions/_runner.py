@@ -16,6 +16,8 @@ import joblib
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+FULL = 30  # the runs of --full
+
 
 def in_order(call: Callable[..., Any], calls: list[tuple[Any, ...]], jobs: int = 1) -> Iterator[Any]:
     """Yield the results of the calls in their order, whatever the number of processes."""
@@ -76,10 +78,16 @@ def positive(text: str) -> int:
     return number
 
 
+def count_runs(given: argparse.Namespace, asked: int | None) -> int | None:
+    """Return how many runs were asked for, by number or with --full; None for the default."""
+    return asked or (FULL if given.full else None)
+
+
 def parser_of(doc: str | None, here: Path, quick: str, record: str = "") -> argparse.ArgumentParser:
     """Return a parser with what every reproduction takes; `quick` says what the quick run does."""
     parser = argparse.ArgumentParser(description=(doc or "").split("\n")[0])
     parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--full", action="store_true", help=f"{FULL} runs of everything: hours")
     parser.add_argument(
         "--out", type=Path, default=here / "out", help="where results.json and the figures go"
     )

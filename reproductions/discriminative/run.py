@@ -27,7 +27,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 import likewise
-from _runner import Runner, parser_of, positive, progress_of, write_json
+from _runner import Runner, count_runs, parser_of, positive, progress_of, write_json
 from likewise.datasets import load
 from likewise.evaluation import (
     adjusted_rand_score,
@@ -220,10 +220,11 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
 def merge_curves(recorded: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
     """Return what was recorded with the curves that were measured again, on the sets that both have."""
     for name in recorded["data"].keys() & results["data"].keys():
-        recorded["data"][name]["curves"] |= results["data"][name]["curves"]
+        curves = recorded["data"][name]["curves"] | results["data"][name]["curves"]
+        recorded["data"][name]["curves"] = {key: curves[key] for key in CURVES if key in curves}
     labels = recorded["curves"] | results["curves"]
     recorded["curves"] = {key: labels[key] for key in CURVES if key in labels}
-    return recorded
+    return {**recorded, **{key: results[key] for key in ("date", "version") if key in results}}
 
 
 # ---------------------------------------------------------------------- writing
@@ -267,9 +268,9 @@ def main(args: list[str] | None = None) -> int:
     plan = QUICK if given.quick else Plan()
     chosen = {
         "data": given.data and tuple(given.data),
-        "n_runs": given.runs,
-        "n_runs_small": given.runs,
-        "curves": given.curves or ((given.search or given.record) and tuple(CURVES)),
+        "n_runs": count_runs(given, given.runs),
+        "n_runs_small": count_runs(given, given.runs),
+        "curves": tuple(given.curves or CURVES) if given.curves or given.search or given.record else None,
         "jobs": given.jobs,
         "cache": given.cache,
         "fresh": given.fresh,

@@ -403,7 +403,7 @@ def test_rows_that_are_no_numbers_are_refused():
             SupervisionError,
             "names row 6, but the rows are numbered",
         ),
-        (lambda a: a.tell(Question.pair(0, 1), True), SupervisionError, "an answer is a word"),
+        (lambda a: a.tell(Question.pair(0, 1), "perhaps"), SupervisionError, "does not answer a pair"),
         (lambda a: a.tell(Question.pair(0, 1), "AB"), SupervisionError, "does not answer a pair"),
         (lambda a: a.skip(Question.pair(0, 9)), SupervisionError, "of another interview"),
         (lambda a: a.ask(0), ValueError, "n must be an integer of at least 1"),

@@ -195,3 +195,14 @@ def test_what_is_measured_again_replaces_only_itself(shared, tmp_path):
     shared[1].save(found, path)
     assert shared[1].read(path) == found
     assert [each.name for each in tmp_path.iterdir()] == ["results.json"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "runs"), [([], None), (["--full"], 30), (["--runs", "7"], 7), (["--runs", "7", "--full"], 7)]
+)
+def test_full_means_thirty_runs_unless_a_number_is_given(shared, asked, runs):
+    runner = sys.modules["_runner"]
+    parser = runner.parser_of("Doc.", Path(), "quick")
+    parser.add_argument("--runs", type=runner.positive)
+    given = parser.parse_args(asked)
+    assert runner.count_runs(given, given.runs) == runs

@@ -57,7 +57,10 @@ class DiscriminativeClustering(SoftmaxClusterer):
         The weight of the penalty, for columns of variance 1. The paper calls it lambda.
     epsilon : float, default=0.05
         How often an answer is wrong, from 0 to below 0.5. With 0 hints are hard: contradictions are refused,
-        and a hinted row may only be in clusters that keep most of its hints (eq. 3.11), after a soft fit.
+        and a hinted row may only be in clusters that keep most of its hints (eq. 3.11).
+    anneal : bool, default=True
+        Whether hard hints begin soft: epsilon falls in stages, and eq. 3.11 comes last. False applies eq.
+        3.11 from the first sweep, as printed, which freezes what the start got wrong.
     noise : {None, "uniform", "confusion"}, default=None
         Whether the probabilities of wrong answers are learned as well: None leaves them at epsilon,
         "uniform" learns one for pairs and one for triplets, "confusion" one for each truth and each wrong
@@ -157,6 +160,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         "tau": real(0),
         "alpha": real(0, strict=True),
         "epsilon": Rule("a number from 0 to below 0.5", lambda v: real(0).holds(v) and v < 0.5),
+        "anneal": choice(True, False),
         "noise": choice(None, *get_args(NoiseKind)),
         "neither": choice(*get_args(Neither)),
         "fourier_features": either(choice(None), integer(1)),
@@ -174,6 +178,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         tau: float = 0.5,
         alpha: float = 0.002,
         epsilon: float = 0.05,
+        anneal: bool = True,
         noise: NoiseKind | None = None,
         neither: Neither = "use",
         fourier_features: int | None = None,
@@ -188,6 +193,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self.tau = tau
         self.alpha = alpha
         self.epsilon = epsilon
+        self.anneal = anneal
         self.noise = noise
         self.neither = neither
         self.fourier_features = fourier_features
@@ -242,12 +248,15 @@ class DiscriminativeClustering(SoftmaxClusterer):
 
     def _fit(self, arranged: Arranged, space: Space, told: Told, rng: Any, X: Any) -> Fit:
         """Try the starts, finish the best, then learn the noise or turn to hard hints."""
-        more = len(SOFT_EPSILONS) if self.epsilon == 0 else int(self.noise is not None)
+        as_printed = self.epsilon == 0 and not self.anneal
+        stages = 0 if as_printed else len(SOFT_EPSILONS)
+        more = stages if self.epsilon == 0 else int(self.noise is not None)
         progress = Progress(self, X, self.n_init + 1 + more)
 
         def run(problem: Problem, state: Any, max_iter: int, **how: bool) -> Fit:
             max_iter = min(max_iter, self.max_iter)
             progress.begin(max_iter)
+            how = {"hard": as_printed, **how}
             fit = problem.climb(state, max_iter=max_iter, tol=self.tol, done=progress.step, **how)
             progress.end()
             return fit
@@ -261,7 +270,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         fit = run(problem, best, self.max_iter)
         if self.noise is not None:
             fit = run(problem, fit.state, self.max_iter, learn=True).after(fit)
-        elif self.epsilon == 0 and len(problem.terms):
+        elif self.epsilon == 0 and self.anneal and len(problem.terms):
             for epsilon in SOFT_EPSILONS[1:]:
                 softer = replace(fit.state, noise=Noise.uniform(epsilon, epsilon))
                 fit = run(problem, softer, _HARDENING)
