@@ -101,6 +101,16 @@ METHODS = {
     ),
     "csp": Method("CSP (printed)", BAG, "#0072B2", "o", "-", PRINTED),
     "csp_without": Method("CSP w.o. clml", BAG, "#56B4E9", "o", "--", PRINTED | {"without_links": True}),
+    "sp_loops": Method(
+        "SP, W_pp = 1",
+        BAG,
+        "#000000",
+        "*",
+        ":",
+        PRINTED | {"alpha": 0.0, "self_loops": True},
+        uses="nothing",
+    ),
+    "csp_loops": Method("CSP (printed), W_pp = 1", BAG, "#0072B2", "*", "-", PRINTED | {"self_loops": True}),
     "exact": Method("CSP, exact", BAG, "#009E73", "v", "-.", DENSE | {"variant": "exact"}),
     "labelled": Method("CSP, labelled", BAG, "#009E73", "<", ":", DENSE | {"variant": "labelled"}),
     "default": Method("our default (propagated)", BAG, "#D55E00", "D"),
@@ -157,6 +167,12 @@ class Problem:
         pairs = np.outer(sizes, sizes) - np.diag(sizes)  # ordered
         must = pairs[np.outer(alone, alone) & (common == 1)].sum()
         return float(must / pairs.sum()), float(pairs[common == 0].sum() / pairs.sum())
+
+    def without_single_labels(self) -> Problem:
+        """Return the rows of bags with several labels, and these bags."""
+        several = {bag: labels for bag, labels in self.bag_labels.items() if len(labels) > 1}
+        keep = np.array([bag in several for bag in self.bags.tolist()])
+        return Problem.of(self.X[keep], self.y[keep], self.bags[keep], several)
 
     def hints(self, share: float, seed: int) -> Supervision:
         """Return the bags, of which that share keeps its labels."""

@@ -24,6 +24,8 @@ def draw(number: int, sets: dict[str, Any], path: Path, n_runs: int) -> None:
         4: lambda found, runs: _curves(found, runs, 4, "purity", "number of clusters, all bags labelled"),
         5: _ablation,
         6: _development,
+        7: lambda found, runs: _curves(found, runs, 7, "purity", "number of clusters, all bags labelled"),
+        8: lambda found, runs: _curves(found, runs, 8, "purity", "share of labelled bags", (1.0,)),
     }
     draws[number](sets, n_runs).savefig(path, dpi=100)
 

@@ -24,12 +24,21 @@ from rich.console import Console
 from rich.table import Table
 
 import likewise
-from _runner import Runner, parser_of, positive, progress_of, write_json
+from _runner import Runner, count_runs, parser_of, positive, progress_of, write_json
 from likewise.exceptions import DatasetNotFoundError
 
 HERE = Path(__file__).parent
 # Figures 2 and 3 show two measures of the same fits.
-FIGURES = {1: "alpha", 2: "shares", 3: "shares", 4: "clusters", 5: "ablation", 6: "development"}
+FIGURES = {
+    1: "alpha",
+    2: "shares",
+    3: "shares",
+    4: "clusters",
+    5: "ablation",
+    6: "development",
+    7: "several_labels",
+    8: "self_loops",
+}
 SLOW = "hja_birdsong"  # a fit of all pairs of its 4998 rows takes about 5 s
 ALPHAS = tuple(np.linspace(0, 1, 21).round(2).tolist())
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -53,7 +62,6 @@ MADE = ("sp", "sp_10", "splearn", "csp", "default")
 NOT_TESTED = {
     "letter_frost": "the rows that were drawn to spell Letter-Frost are not published; The Road Not Taken is "
     "spelled afresh in figure 6",
-    "hja_without_single": "section 5.4.2 has no figures of HJA Birdsong without bags of one label",
 }
 
 
@@ -97,6 +105,11 @@ def points_of(experiment: str, name: str, n_classes: int) -> list[Point]:
     if experiment == "clusters":
         keys = [key for key in MORE_CLUSTERS if not (slow and key == "splearn_additive")]
         return [Point(key, k, n_clusters=k) for key in keys for k in cluster_counts(n_classes)]
+    if experiment == "several_labels":
+        counts = cluster_counts(n_classes)[::3]
+        return [Point(key, k, n_clusters=k) for key in ("sp", "splearn", "csp", "default") for k in counts]
+    if experiment == "self_loops":
+        return [Point(key, 1.0) for key in ("sp", "sp_loops", "csp", "csp_loops")]
     if experiment == "ablation":
         return [Point(key, share, share) for key in ("sp_10", *ex.ABLATION) for share in FEW_SHARES]
     return [Point(key, share, share) for key in COMPARED for share in shares_of(key, slow)]
@@ -117,6 +130,15 @@ def cluster_counts(n_classes: int) -> list[int]:
     return counts
 
 
+def sets_of(experiment: str) -> tuple[str, ...]:
+    """Return the sets that an experiment is about."""
+    if experiment == "several_labels":
+        return (SLOW,)
+    if experiment == "self_loops":
+        return tuple(name for name in ex.SETS if name != SLOW)
+    return ex.DEVELOPMENT if experiment == "development" else ex.SETS
+
+
 def measure(plan: Plan, console: Console) -> dict[str, Any]:
     """Run every experiment and return the results, as they are written to the JSON file."""
     experiments: dict[str, Any] = {}
@@ -126,7 +148,7 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
         for experiment in plan.experiments:
             made = experiment == "development"
             found = {}
-            for name in ex.DEVELOPMENT if made else ex.SETS:
+            for name in sets_of(experiment):
                 if name not in plan.data:
                     continue
                 began = time.perf_counter()
@@ -158,6 +180,8 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
 def measure_set(runner: Runner, experiment: str, name: str, plan: Plan) -> dict[str, Any]:
     """Return the curves of an experiment on a set of the paper."""
     problem = ex.problem_of(name)
+    if experiment == "several_labels":
+        problem = problem.without_single_labels()
     points = points_of(experiment, name, problem.n_classes)
     calls, owners = [], []
     for at, point in enumerate(points):
@@ -232,7 +256,7 @@ def tables(results: dict[str, Any]) -> dict[str, list[str]]:
         places = sorted(
             {x for found in sets.values() for curve in found["curves"].values() for x in curve["x"]}
         )
-        if experiment in ("alpha", "clusters"):
+        if experiment in ("alpha", "clusters", "several_labels"):
             for name, found in sets.items():
                 own = sorted({x for curve in found["curves"].values() for x in curve["x"]})
                 own = own[::4] if experiment == "alpha" and len(own) > 11 else own
@@ -246,7 +270,9 @@ def tables(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _place(experiment: str) -> str:
-    return {"alpha": "α = {:.2f}", "clusters": "K = {:.0f}"}.get(experiment, "{:.0%}")
+    if experiment in ("clusters", "several_labels"):
+        return "K = {:.0f}"
+    return "α = {:.2f}" if experiment == "alpha" else "{:.0%}"
 
 
 def _lines(sets: dict[str, Any], places: list[float], measure_name: str, form: str) -> list[str]:
@@ -323,7 +349,7 @@ def main(args: list[str] | None = None) -> int:
     chosen = {
         "experiments": wanted,
         "data": given.data and tuple(given.data),
-        "n_runs": given.runs,
+        "n_runs": count_runs(given, given.runs),
         "jobs": given.jobs,
     }
     plan = replace(plan, **{name: value for name, value in chosen.items() if value})

@@ -53,6 +53,35 @@ def test_both_normalisations_by_hand():
     assert_allclose(found, [[0.5, 0.25, 0.25], [0.25, 0, 0.75], [0.25, 0.75, 0]])
 
 
+@pytest.mark.parametrize("n_neighbors", [None, 5])
+def test_self_loops_put_ones_on_the_diagonal_of_the_printed_matrix(n_neighbors):
+    X = ring()
+    plain, looped = (
+        SpectralLearning(2, n_neighbors=n_neighbors, self_loops=loops, random_state=0).fit(X)
+        for loops in (False, True)
+    )
+    W = looped.affinity_matrix_ if n_neighbors is None else looped.affinity_matrix_.toarray()
+    assert_allclose(np.diag(W), 1.0)
+    bare = plain.affinity_matrix_ if n_neighbors is None else plain.affinity_matrix_.toarray()
+    assert_allclose(W - np.eye(24), bare)
+    degrees = W.sum(axis=1)
+    values = np.sort(np.linalg.eigvalsh(W / np.sqrt(degrees[:, None] * degrees)))[::-1]
+    assert_allclose(looped.eigenvalues_, values[:2], rtol=1e-5)
+    assert_array_equal(looped.predict(X), looped.labels_)
+
+
+def test_self_loops_stay_where_links_are_written_in():
+    W = np.array([[1.0, 0.5, 1.0], [0.5, 1.0, 3.0], [1.0, 3.0, 1.0]])
+    hints = Supervision.from_links(3, must=[(0, 1)])
+    expected = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 3.0], [1.0, 3.0, 1.0]])
+    degrees = expected.sum(axis=1)
+    for as_sparse in (False, True):
+        found = matrix_of(SpectralLearning(2, self_loops=True), W, hints, as_sparse)
+        assert_allclose(found, expected / np.sqrt(degrees[:, None] * degrees))
+    model = SpectralLearning(2, affinity="precomputed", self_loops=True, random_state=0).fit(W)
+    assert_allclose(np.diag(model.affinity_matrix_), 1.0)
+
+
 def test_links_decide_where_a_ring_is_cut():
     X = ring()
     hints = Supervision.from_links(24, cannot=[(0, 23), (11, 12)])

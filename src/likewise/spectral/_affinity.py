@@ -29,6 +29,7 @@ class Recipe:
     n_neighbors: int | Literal["auto"] | None = "auto"
     scale: float | Literal["median", "mean"] = "median"
     search: Search = "auto"
+    self_loops: bool = False
 
     def neighbors_for(self, n_samples: int) -> int | None:
         """Return how many neighbours of a row are kept, None for all rows."""
@@ -45,7 +46,7 @@ class Graph:
     Attributes
     ----------
     weights : ndarray or csr_array of shape (n_samples, n_samples)
-        Symmetric, none negative, zeros on the diagonal: a row's likeness to itself says nothing.
+        Symmetric, none negative. Zeros on the diagonal unless there are self-loops.
     degrees : ndarray of shape (n_samples,)
         The sums of the rows; 1 where a row is like no other, so that it can be divided by.
     scales : ndarray of shape (n_samples,)
@@ -101,17 +102,31 @@ def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Grap
     return Graph.of(csr_array(weights), scales)
 
 
-def given_graph(given: Any) -> Graph:
-    """Take a symmetric matrix of similarities, none negative; its diagonal is left aside."""
+def given_graph(given: Any, *, self_loops: bool = False) -> Graph:
+    """Take a symmetric matrix of similarities, none negative; its diagonal counts only with self-loops."""
     if issparse(given):
         weights = csr_array(given, dtype=np.float64, copy=True)
-        weights.setdiag(0.0)
+        if not self_loops:
+            weights.setdiag(0.0)
         weights.eliminate_zeros()
         weights.sum_duplicates()
     else:
         weights = np.array(given, dtype=np.float64)
-        np.fill_diagonal(weights, 0.0)
+        if not self_loops:
+            np.fill_diagonal(weights, 0.0)
     return Graph.of(weights)
+
+
+def with_self_loops(graph: Graph) -> Graph:
+    """Return the graph with each row as like itself as can be: 1 on the diagonal."""
+    weights = graph.weights
+    if issparse(weights):
+        rows = np.arange(graph.n_samples)
+        loops = csr_array((np.ones(len(rows)), (rows, rows)), shape=weights.shape)
+        return Graph.of(csr_array(weights + loops), graph.scales)
+    looped = weights.copy()
+    np.fill_diagonal(looped, 1.0)
+    return Graph.of(looped, graph.scales)
 
 
 def _candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:

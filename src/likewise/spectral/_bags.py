@@ -90,6 +90,9 @@ class BagSpectralClustering(SpectralFamily):
     without_links : bool, default=False
         For "labelled", "exact" and "printed": leave out of Q what must-links and cannot-links could say as
         well (the ablation "w.o. clml" of the paper).
+    self_loops : bool, default=False
+        Whether a row is like itself: 1 on the diagonal of W, as exp(0) = 1 in the papers' definition of W,
+        or the diagonal of X if it is "precomputed". By default the diagonal is 0.
     {common}
 
     Attributes
@@ -140,6 +143,7 @@ class BagSpectralClustering(SpectralFamily):
     class_weight: Any
     cut_disjoint: Any
     without_links: bool
+    self_loops: bool
 
     _honours: ClassVar[frozenset[str]] = frozenset({"bags", "labels", "links"})
     _rules: ClassVar[dict[str, Rule]] = {
@@ -150,6 +154,7 @@ class BagSpectralClustering(SpectralFamily):
         "class_weight": choice("auto", "balanced", None),
         "cut_disjoint": choice("auto", True, False),
         "without_links": choice(False, True),
+        "self_loops": choice(False, True),
     }
 
     def __init__(
@@ -166,6 +171,7 @@ class BagSpectralClustering(SpectralFamily):
         n_neighbors: Any = "auto",
         scale: Any = "median",
         neighbor_search: str = "auto",
+        self_loops: bool = False,
         as_links: bool = False,
         row_normalize: bool = True,
         assign_labels: str = "kmeans",

@@ -18,7 +18,7 @@ from likewise._compat import with_callbacks
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import link_satisfaction
 from likewise.exceptions import InconsistentSupervisionWarning
-from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities
+from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities, with_self_loops
 from likewise.spectral._eigen import Eigen, leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._rounding import by_kmeans, by_rotation, cluster_means, unit_rows
@@ -108,7 +108,7 @@ _FITTED = """labels_ : ndarray of shape (n_samples,)
     eigenvalues_ : ndarray of shape (n_clusters,)
         The eigenvalues of the embedding, largest first.
     affinity_matrix_ : ndarray or csr_array of shape (n_samples, n_samples)
-        How alike the rows are, before hints; zeros on the diagonal.
+        How alike the rows are, before hints; zeros on the diagonal unless there are self-loops.
     n_iter_ : int
         How many rounds were made; 1 where the eigenvectors are found once."""
 
@@ -330,7 +330,8 @@ class SpectralFamily(HintedClusterer):
             )
 
     def _recipe(self, n_samples: int) -> Recipe:
-        return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search)  # type: ignore[arg-type]
+        loops = getattr(self, "self_loops", False)
+        return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search, loops)  # type: ignore[arg-type]
 
     def _graph_of(self, X: Any, seed: int) -> Last:
         """Return the graph, that of the last fit if it was on the same rows and may be used again."""
@@ -346,12 +347,14 @@ class SpectralFamily(HintedClusterer):
     def _new_graph(self, X: Any, recipe: Recipe, seed: int) -> Graph:
         if recipe.affinity == "precomputed":
             self._check_symmetric(X)
-            graph = given_graph(X)
+            graph = given_graph(X, self_loops=recipe.self_loops)
         elif len(X) < 2:
             graph = Graph.of(np.zeros((1, 1)))
         else:
             graph = build_graph(X, recipe, random_state=seed)
         self._tell_parts(graph)
+        if recipe.self_loops and recipe.affinity != "precomputed":
+            return with_self_loops(graph)
         return graph
 
     def _tell_parts(self, graph: Graph) -> None:

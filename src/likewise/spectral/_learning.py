@@ -39,6 +39,9 @@ class SpectralLearning(SpectralFamily):
         The number of clusters K.
     normalization : {"symmetric", "additive"}, default="symmetric"
         How the changed similarities are normalised.
+    self_loops : bool, default=False
+        Whether a row is like itself: 1 on the diagonal of W, as exp(0) = 1 in the papers' definition of W,
+        or the diagonal of X if it is "precomputed". By default the diagonal is 0.
     {common}
 
     Attributes
@@ -62,12 +65,14 @@ class SpectralLearning(SpectralFamily):
     """
 
     normalization: Normalization
+    self_loops: bool
 
     _reads_label_sets: ClassVar[bool] = True
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
     _rules: ClassVar[dict[str, Rule]] = {
         **SpectralFamily._rules,
         "normalization": choice("symmetric", "additive"),
+        "self_loops": choice(False, True),
     }
 
     def __init__(
@@ -79,6 +84,7 @@ class SpectralLearning(SpectralFamily):
         n_neighbors: Any = "auto",
         scale: Any = "median",
         neighbor_search: str = "auto",
+        self_loops: bool = False,
         as_links: bool = False,
         row_normalize: bool = True,
         assign_labels: str = "kmeans",

@@ -279,11 +279,12 @@ class Linked:
             return linked[i] & (component[i] == component[j])
 
         weights = apart.cut(graph.weights, certain)
-        degrees = Graph.of(weights, added=np.where(linked, closure.sizes[component] - 1.0, 0.0)).degrees
-        # Ones for all pairs of a component, and 0 for a row with itself.
-        return cls(
-            weights, degrees, [LowRank(together, np.ones(together.shape[1]))], -linked.astype(np.float64)
-        )
+        own = np.asarray(graph.weights.diagonal())  # 0 without self-loops
+        added = np.where(linked, closure.sizes[component] - 1.0 + own, 0.0)
+        degrees = Graph.of(weights, added=added).degrees
+        # Ones for all pairs of a component; a row with itself keeps what it had.
+        terms = [LowRank(together, np.ones(together.shape[1]))]
+        return cls(weights, degrees, terms, np.where(linked, own - 1.0, 0.0))
 
 
 def single_label_links(hints: Supervision) -> Supervision:
