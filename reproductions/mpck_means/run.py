@@ -6,6 +6,7 @@ Run with ``python reproductions/mpck_means/run.py``; ``--quick`` takes seconds, 
 from __future__ import annotations
 
 import datetime
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -22,12 +23,13 @@ from sklearn.cluster import KMeans
 from sklearn.model_selection import KFold
 
 import likewise
-from _runner import Runner, parser_of, positive, progress_of, write_json
+from _runner import Runner, count_runs, parser_of, positive, progress_of, write_json
 from likewise import MKMeans, MPCKMeans, PCKMeans
 from likewise.datasets import load
 from likewise.evaluation import pairwise_f
 from likewise.exceptions import DatasetNotFoundError
-from likewise.supervision import sample_links
+from likewise.metric import RCA
+from likewise.supervision import Supervision, sample_links
 
 HERE = Path(__file__).parent
 DATA = ("iris", "wine", "protein", "ionosphere", "digits389", "letters_ijl")
@@ -46,6 +48,7 @@ class Plan:
     n_seeds: int = 10
     n_folds: int = N_FOLDS  # how many of the five folds are held out in turn
     jobs: int = 1
+    methods: tuple[str, ...] = ()  # all of them if none is named
 
 
 QUICK = Plan(data=("iris", "wine"), links=(0, 50, 200), n_seeds=2, n_folds=2)
@@ -60,6 +63,21 @@ class Method:
     color: str  # of Okabe and Ito's palette, which people with any kind of colour vision can tell apart
     marker: str
     line: Any = "-"
+
+
+class RCAKMeans:
+    """K-means in the space that RCA learns from the must-links."""
+
+    def __init__(self, n_clusters: int, seed: int) -> None:
+        self.kmeans = KMeans(n_clusters, n_init=STARTS, random_state=seed)
+
+    def fit(self, X: np.ndarray, supervision: Any = None) -> RCAKMeans:
+        """Learn the metric from the must-links alone, and cluster the rows in it."""
+        if supervision is not None and len(supervision.must):
+            hints = Supervision.from_links(len(X), must=supervision.must)
+            X = RCA().fit(X, supervision=hints).transform(X)
+        self.labels_ = self.kmeans.fit(X).labels_
+        return self
 
 
 METHODS = {
@@ -91,6 +109,7 @@ METHODS = {
         "v",
         "-.",
     ),
+    "rca": Method("RCA, then K-Means", RCAKMeans, "#CC79A7", "P", ":"),
 }
 
 # ---------------------------------------------------------------------- measuring
@@ -102,7 +121,9 @@ def link_counts(y: np.ndarray, wanted: tuple[int, ...]) -> list[int]:
     return sorted({min(count, n * (n - 1) // 2) for count in wanted})
 
 
-def run_seed(X: np.ndarray, y: np.ndarray, seed: int, counts: list[int], n_folds: int) -> np.ndarray:
+def run_seed(
+    X: np.ndarray, y: np.ndarray, seed: int, counts: list[int], n_folds: int, names: tuple[str, ...] = ()
+) -> np.ndarray:
     """Return pairwise F of each method, number of links and fold: the rows held out, all rows clustered.
 
     The links of a fold are drawn among the other four fifths. K-Means, and any method without links, does
@@ -110,8 +131,9 @@ def run_seed(X: np.ndarray, y: np.ndarray, seed: int, counts: list[int], n_folds
     """
     k = len(np.unique(y))
     folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(X))[:n_folds]
-    found = np.empty((len(METHODS), len(counts), len(folds)))
-    for m, (name, method) in enumerate(METHODS.items()):
+    methods = {name: METHODS[name] for name in names or METHODS}
+    found = np.empty((len(methods), len(counts), len(folds)))
+    for m, (name, method) in enumerate(methods.items()):
         bare = method.make(k, seed).fit(X).labels_
         for c, count in enumerate(counts):
             for f, (train, held_out) in enumerate(folds):
@@ -124,14 +146,14 @@ def run_seed(X: np.ndarray, y: np.ndarray, seed: int, counts: list[int], n_folds
     return found
 
 
-def summary(found: list[np.ndarray]) -> dict[str, dict[str, list[float]]]:
+def summary(found: list[np.ndarray], names: tuple[str, ...] = ()) -> dict[str, dict[str, list[float]]]:
     """Return means and standard errors by method; the folds of a seed are averaged, the seeds compared."""
     by_seed = np.stack(found).mean(axis=3)
     means = by_seed.mean(axis=0)
     errors = by_seed.std(axis=0, ddof=1) / np.sqrt(len(by_seed)) if len(by_seed) > 1 else np.zeros_like(means)
     return {
         name: {"mean": means[m].round(4).tolist(), "standard_error": errors[m].round(4).tolist()}
-        for m, name in enumerate(METHODS)
+        for m, name in enumerate(names or METHODS)
     }
 
 
@@ -150,7 +172,7 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
             X, y = loaded.X, np.unique(loaded.y, return_inverse=True)[1]
             counts = link_counts(y, plan.links)
             began = time.perf_counter()
-            calls = [(X, y, seed, counts, plan.n_folds) for seed in range(plan.n_seeds)]
+            calls = [(X, y, seed, counts, plan.n_folds, plan.methods) for seed in range(plan.n_seeds)]
             found = runner.trials(name, run_seed, calls)
             data[name] = {
                 "n_samples": len(X),
@@ -158,7 +180,7 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
                 "n_clusters": len(np.unique(y)),
                 "seconds": round(time.perf_counter() - began, 1),
                 "links": counts,
-                "curves": summary(found),
+                "curves": summary(found, plan.methods),
             }
     return {
         "paper": "Bilenko, Basu & Mooney (2004), Integrating constraints and metric learning in "
@@ -168,10 +190,22 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
         "date": datetime.date.today().isoformat(),
         "n_seeds": plan.n_seeds,
         "n_folds": plan.n_folds,
-        "methods": {name: method.label for name, method in METHODS.items()},
+        "methods": {name: METHODS[name].label for name in plan.methods or METHODS},
         "data": data,
         "skipped": skipped,
     }
+
+
+def joined(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return what was recorded before with the curves that were measured now, on as many seeds."""
+    if (before["n_seeds"], before["n_folds"]) != (new["n_seeds"], new["n_folds"]):
+        raise SystemExit(f"expected.json has {before['n_seeds']} seeds of {before['n_folds']} folds.")
+    for name, found in new["data"].items():
+        curves = {**before["data"][name]["curves"], **found["curves"]}
+        before["data"][name]["curves"] = {key: curves[key] for key in METHODS if key in curves}
+    labels = before["methods"] | new["methods"]
+    methods = {key: labels[key] for key in METHODS if key in labels}
+    return {**before, "methods": methods, "date": new["date"], "version": new["version"]}
 
 
 # ---------------------------------------------------------------------- showing
@@ -181,7 +215,7 @@ def table(results: dict[str, Any]) -> Table:
     """Return pairwise F at 200 links, or at the most links that there are below."""
     out = Table(title=f"pairwise F on held-out rows at {SHOWN} links, mean ± standard error")
     out.add_column("data", no_wrap=True)
-    for heading in ("K-Means", "PCK", "MK", "MPCK diagonal", "MPCK full, own", "MPCK full, shared"):
+    for heading in ("K-Means", "PCK", "MK", "MPCK diagonal", "MPCK full, own", "MPCK full, shared", "RCA"):
         out.add_column(heading)
     for name, found in results["data"].items():
         at = max(i for i, count in enumerate(found["links"]) if count <= SHOWN)
@@ -199,8 +233,8 @@ def draw(name: str, results: dict[str, Any], path: Path) -> None:
     figure = Figure(figsize=(7.2, 5.4), layout="constrained")
     FigureCanvasAgg(figure)
     ax = figure.subplots()
-    for key, method in METHODS.items():
-        curve = found["curves"][key]
+    for key, curve in found["curves"].items():
+        method = METHODS[key]
         ax.errorbar(
             found["links"],
             curve["mean"],
@@ -240,15 +274,29 @@ def main(args: list[str] | None = None) -> int:
     parser = parser_of(__doc__, HERE, "iris and wine, 2 seeds, 3 numbers of links: some seconds")
     parser.add_argument("--data", nargs="+", choices=DATA, metavar="NAME", help=f"any of {', '.join(DATA)}")
     parser.add_argument("--seeds", type=positive, help="how many seeds (default 10)")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=tuple(METHODS),
+        metavar="METHOD",
+        help="measure these alone, and put them beside what expected.json holds",
+    )
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
-    chosen = {"data": given.data and tuple(given.data), "n_seeds": given.seeds, "jobs": given.jobs}
+    chosen = {
+        "data": given.data and tuple(given.data),
+        "n_seeds": count_runs(given, given.seeds),
+        "jobs": given.jobs,
+        "methods": given.methods and tuple(given.methods),
+    }
     plan = replace(plan, **{name: value for name, value in chosen.items() if value})
     console = Console()
     results = measure(plan, console)
     if not results["data"]:
         console.print("No data set could be had; nothing was written.")
         return 1
+    if given.methods:
+        results = joined(json.loads((HERE / "expected.json").read_text(encoding="utf-8")), results)
     console.print(table(results))
     write(results, given.out, given.out, "results.json")
     console.print(f"Wrote results.json and {len(results['data'])} figure(s) to {given.out}", highlight=False)
