@@ -11,6 +11,7 @@ import numpy as np
 from likewise.datasets import make_moons
 
 CLASSES = ("#0072B2", "#D55E00")  # the two classes of a toy
+DIGITS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
 
 def _figure(width: float, height: float) -> Any:
@@ -104,6 +105,19 @@ def draw_moons(path: Path, seed: int = 0) -> None:
     ]
     titles = ["GMM: no links", "GM-PR, $m_K$ = 1: 2 must, 2 cannot", "GM-PR, $m_K$ = 2: the same links"]
     _scenes(path, toy.X, toy.y, seed, panels, titles, 8)
+
+
+def draw_digits(path: Path, names: tuple[str, ...] = ("digits123", "digits4567")) -> None:
+    """Draw the digits in their first two principal components, as in figure 5."""
+    figure = _figure(5.2 * len(names), 4.8)
+    for ax, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+        X, y = ex.data_of(name)
+        for c, (digit, color) in enumerate(zip(name.removeprefix("digits"), DIGITS, strict=False)):
+            ax.scatter(*X[y == c].T, s=4, color=color, alpha=0.5, linewidths=0, label=digit)
+        ax.set(xlabel="first component", ylabel="second component", title=f"digits {', '.join(name[6:])}")
+        ax.legend(markerscale=4, frameon=False)
+    figure.suptitle("after Figure 5: digits by the first two principal components", fontsize=11)
+    figure.savefig(path, dpi=90)
 
 
 def _scenes(

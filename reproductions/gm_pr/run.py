@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import likewise
-from _runner import Runner, parser_of, positive, progress_of, write_json
+from _runner import Runner, count_runs, parser_of, positive, progress_of, write_json
 from likewise.exceptions import DatasetNotFoundError
 
 HERE = Path(__file__).parent
@@ -202,6 +202,8 @@ def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> No
             (pictures.draw_toy if number == "3" else pictures.draw_moons)(path)
         else:
             pictures.draw_sweep(int(number), found, path)
+            if number == "4":
+                pictures.draw_digits(figures / "figure5.png", tuple(found["data"]))
 
 
 def main(args: list[str] | None = None) -> int:
@@ -213,7 +215,11 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("--trials", type=positive, help="how many trials (default 20; the paper made 100)")
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
-    chosen = {"figures": given.figures and tuple(given.figures), "n_trials": given.trials, "jobs": given.jobs}
+    chosen = {
+        "figures": given.figures and tuple(given.figures),
+        "n_trials": count_runs(given, given.trials),
+        "jobs": given.jobs,
+    }
     plan = replace(plan, **{name: value for name, value in chosen.items() if value})
     console = Console()
     results = measure(plan, console)
