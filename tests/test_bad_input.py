@@ -597,7 +597,10 @@ def test_hints_that_cannot_be_held_out(choose, hints, words):
 @pytest.mark.parametrize("scoring", ["accuracy", "agreement", "balanced_accuracy", "log_score"])
 @pytest.mark.parametrize("name", ["star of must", "star of cannot", "one component", "every row", "weights"])
 def test_choosing_by_odd_hints(choose, name, scoring):
-    assert np.isfinite(choose(X0, SAY[name]["links"], cv=2, scoring=scoring))
+    with warnings.catch_warnings():
+        # The best may have fewer clusters than the cannot-links ask for, and says so.
+        warnings.simplefilter("ignore", TooFewClustersWarning)
+        assert np.isfinite(choose(X0, SAY[name]["links"], cv=2, scoring=scoring))
 
 
 @both

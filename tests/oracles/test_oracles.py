@@ -250,7 +250,7 @@ def test_a_function_is_called_again_as_often_as_allowed():
     assert pickle.loads(pickle.dumps(caught.value)).question == PAIR
 
 
-@pytest.mark.parametrize("said", [True, None, "perhaps", "AB", 3])
+@pytest.mark.parametrize("said", [None, "perhaps", "AB", 3])
 def test_what_does_not_answer_is_a_failed_call(said):
     with pytest.raises(OracleError, match="was not answered after 1 call"):
         CallableOracle(lambda question: said).answer(PAIR)
