@@ -154,6 +154,7 @@ def test_links_that_contradict_one_another_give_a_warning_and_a_fit(name):
 
 
 @pytest.mark.parametrize("name", ["components", "equivalence"])
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")
 def test_links_that_no_labelling_keeps_are_refused_where_they_are_hard(name):
     triangle = Supervision.from_links(40, must=[(2, 5)], cannot=[(0, 1), (1, 2), (5, 0)])
     with pytest.raises(

@@ -142,6 +142,7 @@ def test_violations_are_those_of_the_last_fit():
     assert model.fit(X).violations_.n_cannot == 0
 
 
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")
 def test_more_groups_than_clusters_are_told_about():
     X, _ = blobs([(0, 0), (5, 0)], size=5)
     a, b = fit(X, 2)._ready.medoids.tolist()
