@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from likewise.multilabel._clique_model import Group, LabelGraph
 
-_SWEEPS = 15  # of message passing, for groups that are too large to enumerate
+_SWEEPS = 20  # of message passing, for groups that are too large to enumerate
 _MOST_PLANES = 150
 
 
@@ -97,11 +97,13 @@ def relaxed_margins(group: Group, odds: np.ndarray, weights: np.ndarray) -> np.n
     """Return beliefs of the linear-programming relaxation over the edges: above 0 for labels that it holds.
 
     Max-product linear programming (Globerson & Jaakkola 2007): coordinate descent on the dual, edge by edge
-    and for all rows at once. The beliefs are exact if the group is a tree, and the bound never rises.
+    and for all rows at once. The bound never rises, and is tight on trees; ties and slow convergence may
+    still leave beliefs whose signs are not the best labelling.
     """
     beliefs = odds.copy()  # of each label, that it is held less that it is not, with all messages
     messages = np.zeros((2, len(weights), len(odds)))
     for _ in range(_SWEEPS):
+        before = beliefs.copy()
         for e, ((j, k), v) in enumerate(zip(group.pairs.tolist(), weights.tolist(), strict=True)):
             first, second = beliefs[:, j] - messages[0, e], beliefs[:, k] - messages[1, e]
             # max over the other end of v y_j y_k + its belief, for y_j = 1 less y_j = 0.
@@ -109,6 +111,8 @@ def relaxed_margins(group: Group, odds: np.ndarray, weights: np.ndarray) -> np.n
             to_second = np.maximum(first + v, 0.0) - np.maximum(first, 0.0)
             messages[0, e], messages[1, e] = (to_first - first) / 2.0, (to_second - second) / 2.0
             beliefs[:, j], beliefs[:, k] = (first + to_first) / 2.0, (second + to_second) / 2.0
+        if np.abs(beliefs - before).max(initial=0.0) < 1e-9:
+            break
     return beliefs
 
 
