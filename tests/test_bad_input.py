@@ -183,6 +183,7 @@ CONTRADICTION = Supervision.from_links(N, must=[(0, 1), (1, 2), (20, 21)], canno
 
 
 @for_links
+@pytest.mark.filterwarnings("ignore:.*They contradict one another:sklearn.exceptions.ConvergenceWarning")
 def test_contradictory_links(cls):
     if cls is COPKMeans:
         with pytest.raises(InconsistentSupervisionError, match="0 – 1 – 2"):

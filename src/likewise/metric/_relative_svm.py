@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.metric._base import Learned, MetricLearner
+from likewise.metric._matrix import size_of
 from likewise.metric._told import IS_UNUSED, Unused, told_comparisons
 from likewise.supervision import Supervision
 
@@ -137,7 +138,7 @@ class RelativeSVM(MetricLearner):
         told = told_comparisons(self, X, hints, self.neither)
         if not len(told) or not X.any():
             return Learned(np.eye(d))
-        features = X
+        features = X / size_of(X)  # the weights do not depend on the unit of the rows
         if self.kernel is not None:
             self._gamma = 1.0 / (d * X.var()) if self.gamma is None else self.gamma
             landmarks = X[np.unique(told.rows)]
