@@ -1,11 +1,16 @@
 """What tests of several rooms need."""
 
 import os
+import signal
 import socket
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# A job in the background ignores Ctrl-C, and so would the commands that the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Nothing here goes by the clock: a busy machine draws examples as slowly as it runs them.
 _UNTIMED = {
