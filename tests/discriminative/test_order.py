@@ -11,7 +11,7 @@ import likewise.discriminative._model as model_module
 from likewise import DiscriminativeClustering, MiniBatchDiscriminativeClustering, Supervision
 from likewise._rows import ArrayRows
 from likewise.datasets import load
-from likewise.discriminative._order import Survey, hash_rows, order_hinted_rows, order_rows
+from likewise.discriminative._order import SampleSummary, hash_rows, order_hinted_rows, order_rows
 from likewise.supervision import sample_links, sample_triplets
 
 FULL = DiscriminativeClustering(4, n_init=3, random_state=0)
@@ -135,15 +135,17 @@ def test_by_hand_equal_rows_have_equal_hashes():
     assert hash_rows(X, 0)[0] != hash_rows(X, 1)[0]
 
 
-def survey(X, edges, hinted, size):
+def summarise(X, edges, hinted, size):
     blocks = [slice(a, b) for a, b in pairwise(edges)]
-    return ArrayRows(X, blocks).sum(lambda block: Survey.of(np.array(hinted, dtype=np.int64), size, 7, block))
+    return ArrayRows(X, blocks).sum(
+        lambda block: SampleSummary.of(np.array(hinted, dtype=np.int64), size, 7, block)
+    )
 
 
 def test_the_sample_depends_neither_on_order_nor_on_blocks():
     X, _ = some_rows(whole=True)
     hinted = [3, 8]
-    found = survey(X, [0, 300], hinted, 20)
+    found = summarise(X, [0, 300], hinted, 20)
     assert len(found.rows) == 20
     assert not np.isin(found.rows, hinted).any()
     free = np.delete(X, hinted, axis=0)
@@ -152,7 +154,7 @@ def test_the_sample_depends_neither_on_order_nor_on_blocks():
     order = ORDERS[1]
     where = np.sort(np.argsort(order)[hinted])
     for edges in ([0, 300], [0, 0, 1, 130, 300]):
-        other = survey(X[order], edges, where, 20)
+        other = summarise(X[order], edges, where, 20)
         np.testing.assert_array_equal(other.hashes, found.hashes)
         np.testing.assert_array_equal(X[order][other.rows], X[found.rows])
         np.testing.assert_array_equal(other.weight, found.weight)
@@ -160,8 +162,8 @@ def test_the_sample_depends_neither_on_order_nor_on_blocks():
 
 def test_a_row_that_is_very_frequent_does_not_outweigh_the_sample():
     X = np.vstack([np.zeros((5000, 1)), np.arange(1, 5001)[:, None]])
-    found = survey(X, [0, 10_000], [], 5001)
+    found = summarise(X, [0, 10_000], [], 5001)
     assert found.sample_weight().max() == pytest.approx(5000, rel=0.05)  # every row is in it
     for size in (100, 1000):
-        weight = survey(X, [0, 10_000], [], size).sample_weight()
+        weight = summarise(X, [0, 10_000], [], size).sample_weight()
         assert weight.max() <= 1.2 * size  # half of the rows are this one, and so is half of the weight

@@ -124,18 +124,18 @@ def test_a_gain_is_what_an_edge_brings():
     X, Y = problem(1, n=400)
     loss = SoftMargin(X, Y.astype(float), 1.0, 0.0)
     bare = LabelGraph(3, np.empty((0, 2), dtype=np.int64))
-    start = loss.minimum(bare, Fitted(np.zeros((3, 3)), np.zeros(0), 0), max_iter=500, tol=1e-7)
+    start = loss.fit(bare, Fitted(np.zeros((3, 3)), np.zeros(0), 0), max_iter=500, tol=1e-7)
     gains = loss.gains(bare, start)
     best = np.unravel_index(gains.argmax(), gains.shape)
     assert set(best) == {0, 2}
     graph, fitted = extended(bare, start, [(0, 2)])
-    before, after = loss.value(graph, fitted.found, fitted.weights)[0], np.inf
+    before, after = loss.value(graph, fitted.coef, fitted.weights)[0], np.inf
     for weight in np.linspace(-4, 4, 801):
-        after = min(after, loss.value(graph, fitted.found, np.array([weight]))[0])
+        after = min(after, loss.value(graph, fitted.coef, np.array([weight]))[0])
     # To second order at v = 0; the loss is not a quadratic.
     assert 0.7 < gains[best] / (before - after) < 1.4
-    full = loss.minimum(graph, fitted, max_iter=500, tol=1e-7)
-    assert before - loss.value(graph, full.found, full.weights)[0] >= before - after
+    full = loss.fit(graph, fitted, max_iter=500, tol=1e-7)
+    assert before - loss.value(graph, full.coef, full.weights)[0] >= before - after
     assert loss.gains(graph, full)[0, 2] == 0.0
 
 

@@ -110,7 +110,7 @@ def test_the_bound_at_the_present_rivals_is_the_sum_of_hinges(seed, margin):
     graph = CliqueGraph(4, ((0, 1, 3), (1, 2, 3)), 4)
     loss = HingeLoss(X, Y, 1.0, margin)
     found, weights = rng.normal(size=(4, 3)), rng.normal(size=6)
-    plane = loss.plane(graph, loss.rivals(graph, found, weights))
+    plane = loss.plane(graph, loss.find_rivals(graph, found, weights))
     odds, pairs = X @ found[:, :-1].T + found[:, -1], pairs_of(graph, weights)
     wanted = sum(twin.hinge(o, pairs, y, margin) for o, y in zip(odds, Y, strict=True))
     theta = np.append(found.ravel(), weights)
@@ -128,7 +128,7 @@ def test_the_bound_at_the_present_rivals_is_the_sum_of_hinges(seed, margin):
 @pytest.mark.parametrize("C", [0.1, 1.0])
 def test_without_cliques_it_is_one_support_vector_machine_a_label(C):
     X, Y = problem(0)
-    found = HingeLoss(X, Y, C, 1.0).minimum(CliqueGraph(4, (), 6), max_iter=500, tol=1e-4)
+    found = HingeLoss(X, Y, C, 1.0).fit(CliqueGraph(4, (), 6), max_iter=500, tol=1e-4)
     total = 0.0
     for y in Y.T:
         svm = LinearSVC(C=C, loss="hinge", dual=True, max_iter=10**6, tol=1e-6, random_state=0).fit(X, y)
@@ -143,7 +143,7 @@ def test_the_optimum_with_clique_weights_equals_that_of_a_general_solver():
     X, Y = problem(3, n=10, d=1, k=3)
     graph = CliqueGraph(3, ((0, 1), (1, 2)), 3)
     C, margin = 0.5, 1.0
-    found = HingeLoss(X, Y, C, margin).minimum(graph, max_iter=500, tol=1e-5)
+    found = HingeLoss(X, Y, C, margin).fit(graph, max_iter=500, tol=1e-5)
     every = twin.labellings(3)
 
     def constraints(v):
@@ -178,7 +178,7 @@ def test_the_optimum_with_clique_weights_equals_that_of_a_general_solver():
 def test_clique_weights_follow_the_norms_of_their_pairs():
     X, Y = problem(1, n=200)
     graph = CliqueGraph(4, ((0, 3), (1, 2)), 4)
-    found = HingeLoss(X, Y, 1.0, 1.0).minimum(graph, max_iter=500, tol=1e-3)
+    found = HingeLoss(X, Y, 1.0, 1.0).fit(graph, max_iter=500, tol=1e-3)
     norms = clique_norms(graph, found.weights)
     assert found.clique_weights.mean() == pytest.approx(1)
     # Labels 0 and 3 exclude each other; 1 and 2 have nothing to do with each other.

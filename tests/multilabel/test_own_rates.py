@@ -72,9 +72,9 @@ def test_random_gaps_pass_and_overlaps_fail_the_test():
     test = run_gap_test(X, Z, 1.0)
     assert test.evidence[0, 1] < 0  # half of the records of the parent are gone, at random
     assert test.evidence[2, 1] > 50  # the features say which rows with the child hold the other label
-    assert test.barred[2, 1]
-    assert not test.barred[0, 1]
-    assert not test.barred.diagonal().any()
+    assert test.excluded[2, 1]
+    assert not test.excluded[0, 1]
+    assert not test.excluded.diagonal().any()
 
 
 def test_rates_that_differ_by_hand():

@@ -17,7 +17,7 @@ from likewise.base import Progress, Rule, choice, either, integer, real, warn_ca
 from likewise.discriminative._em import Fit, Problem
 from likewise.discriminative._model import SOFT_EPSILONS, Few, SoftmaxClusterer, Told
 from likewise.discriminative._noise import Noise, NoiseKind
-from likewise.discriminative._order import Arranged
+from likewise.discriminative._order import OrderedRows
 from likewise.discriminative._space import Space
 
 Neither = Literal["use", "drop"]
@@ -246,7 +246,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
             self._keep(fit, rows, space, told)
         return self
 
-    def _fit(self, arranged: Arranged, space: Space, told: Told, rng: Any, X: Any) -> Fit:
+    def _fit(self, arranged: OrderedRows, space: Space, told: Told, rng: Any, X: Any) -> Fit:
         """Try the starts, finish the best, then learn the noise or turn to hard hints."""
         as_printed = self.epsilon == 0 and not self.anneal
         stages = 0 if as_printed else len(SOFT_EPSILONS)

@@ -18,7 +18,7 @@ from likewise.discriminative._clustering import Neither
 from likewise.discriminative._em import Fit, Problem, State
 from likewise.discriminative._model import Few, SoftmaxClusterer, Told, drawn_free
 from likewise.discriminative._noise import Noise
-from likewise.discriminative._order import Arranged
+from likewise.discriminative._order import OrderedRows
 from likewise.discriminative._softmax import Objective
 from likewise.discriminative._space import Space
 from likewise.supervision import Supervision
@@ -293,7 +293,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         self,
         near: Rows,
         space: Space,
-        arranged: Arranged,
+        arranged: OrderedRows,
         told: Told,
         rng: Any,
         progress: Progress | None = None,

@@ -17,7 +17,7 @@ from likewise.base import HintedClusterer
 from likewise.discriminative._em import Fit, Problem, State
 from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._noise import Noise, NoiseKind
-from likewise.discriminative._order import Arranged, order_hinted_rows
+from likewise.discriminative._order import OrderedRows, order_hinted_rows
 from likewise.discriminative._softmax import Objective, row_parts
 from likewise.discriminative._space import Space
 from likewise.discriminative._starts import Starts
@@ -99,7 +99,7 @@ class Few:
     everyone: bool
 
     @classmethod
-    def of(cls, near: Rows, space: Space, arranged: Arranged) -> Few:
+    def of(cls, near: Rows, space: Space, arranged: OrderedRows) -> Few:
         """Gather them from the rows that were arranged, `near` as the space wants them."""
         hinted = arranged.hinted
         if arranged.sample is None or arranged.sample_weight is None:
@@ -196,8 +196,8 @@ class SoftmaxClusterer(HintedClusterer):
             self._soft_closure(links, rows=told.named)
         return told
 
-    def _arranged(self, rows: Rows, told: Told, rng: np.random.RandomState) -> Arranged:
-        return Arranged.of(rows, told.rows, _FEW_ROWS, rng)
+    def _arranged(self, rows: Rows, told: Told, rng: np.random.RandomState) -> OrderedRows:
+        return OrderedRows.of(rows, told.rows, _FEW_ROWS, rng)
 
     def _problem(
         self,

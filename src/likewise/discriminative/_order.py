@@ -105,7 +105,7 @@ def _hash_hints(ranks: np.ndarray, hints: Supervision) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class SampleSummary:
     """What one pass finds out of very many rows: the moments of their columns, and a sample of them.
 
     The sample are the rows without hints with the smallest hashes, equal rows being one row with the weight
@@ -128,7 +128,7 @@ class Survey:
     size: int
 
     @classmethod
-    def of(cls, hinted: np.ndarray, size: int, seed: int, block: Block) -> Survey:
+    def of(cls, hinted: np.ndarray, size: int, seed: int, block: Block) -> SampleSummary:
         """Return that of a block; `hinted` ascends."""
         first, last = np.searchsorted(hinted, [block.rows.start, block.rows.stop])
         free = np.ones(len(block), dtype=bool)
@@ -137,8 +137,8 @@ class Survey:
         rows = np.flatnonzero(free) + block.rows.start
         return cls(Moments.of(block), hashes, rows, block.weight[free], size)._distinct()
 
-    def __add__(self, other: Survey) -> Survey:
-        return Survey(
+    def __add__(self, other: SampleSummary) -> SampleSummary:
+        return SampleSummary(
             self.moments + other.moments,
             np.concatenate([self.hashes, other.hashes]),
             np.concatenate([self.rows, other.rows]),
@@ -146,11 +146,11 @@ class Survey:
             self.size,
         )._distinct()
 
-    def _distinct(self) -> Survey:
+    def _distinct(self) -> SampleSummary:
         hashes, first, place = np.unique(self.hashes, return_index=True, return_inverse=True)
         weight = np.bincount(place, weights=self.weight, minlength=len(hashes))
         keep = slice(self.size)
-        return Survey(self.moments, hashes[keep], self.rows[first[keep]], weight[keep], self.size)
+        return SampleSummary(self.moments, hashes[keep], self.rows[first[keep]], weight[keep], self.size)
 
     def sample_weight(self) -> np.ndarray:
         """Return the weights of the sample, so that one row that is very frequent does not outweigh it.
@@ -165,7 +165,7 @@ class Survey:
 
 
 @dataclass(frozen=True, eq=False)
-class Arranged:
+class OrderedRows:
     """Rows as a fit goes through them.
 
     Attributes
@@ -187,11 +187,13 @@ class Arranged:
     sample_weight: np.ndarray | None = None
 
     @classmethod
-    def of(cls, rows: Rows, hinted: np.ndarray, size: int, rng: np.random.RandomState) -> Arranged:
+    def of(cls, rows: Rows, hinted: np.ndarray, size: int, rng: np.random.RandomState) -> OrderedRows:
         """Arrange the rows; how many there are decides how, not where they are."""
         if len(rows) - len(hinted) > size:
-            survey: Survey = rows.sum(partial(Survey.of, np.sort(hinted), size, int(rng.randint(2**31))))
-            return cls(rows, hinted, survey.moments, survey.rows, survey.sample_weight())
+            summary: SampleSummary = rows.sum(
+                partial(SampleSummary.of, np.sort(hinted), size, int(rng.randint(2**31)))
+            )
+            return cls(rows, hinted, summary.moments, summary.rows, summary.sample_weight())
         order = np.concatenate([hinted, np.setdiff1d(np.arange(len(rows)), hinted)])
         X, weight = rows.take(order), rows.weight_of(order)
         first = len(hinted)

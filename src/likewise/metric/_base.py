@@ -138,14 +138,14 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         unit_rows, scaled = rows / size, learned.components * size
         M = scaled.T @ scaled
         prior = self._prior(unit_rows) if hasattr(self, "prior") else np.eye(rows.shape[1])
-        unlearned = prior if follows_rows else prior * size * size
-        if np.allclose(M, unlearned, atol=1e-8 * np.abs(unlearned).max()):
+        scaled_prior = prior if follows_rows else prior * size * size
+        if np.allclose(M, scaled_prior, atol=1e-8 * np.abs(scaled_prior).max()):
             return learned, 0.0
         if shrinkage == "auto":
-            twin = copy(self)  # what a learner keeps of a fit is of the fit to all hints
+            learner_copy = copy(self)  # what a learner keeps of a fit is of the fit to all hints
 
             def learn_again(X: np.ndarray, some: Supervision) -> np.ndarray:
-                components: np.ndarray = learn(twin, X * size, some).components * size
+                components: np.ndarray = learn(learner_copy, X * size, some).components * size
                 return components
 
             shrinkage = self._choose_shrinkage(unit_rows, hints, prior, learn_again)

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from likewise.mixture._network import Network
 
 # A table of the elimination has at most so many entries, K^(width + 1).
-_TABLE = 20_000
+_MAX_TABLE_SIZE = 20_000
 _PASSES = 50
 
 
@@ -37,7 +37,7 @@ def most_probable_labels(network: Network, large: np.ndarray, log_unary: np.ndar
     return labels
 
 
-def can_be_kept(edges: np.ndarray, n_classes: int) -> bool:
+def finds_consistent_labels(edges: np.ndarray, n_classes: int) -> bool:
     """Tell whether labels are found in which the ends of every edge differ."""
     if not len(edges):
         return True
@@ -105,7 +105,7 @@ def eliminate(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray | None:
         degree, u = heappop(heap)
         if gone[u] or degree != len(near[u]):
             continue
-        if k ** (degree + 1) > _TABLE:
+        if k ** (degree + 1) > _MAX_TABLE_SIZE:
             return None
         rest = tuple(sorted(near[u]))
         scope = (u, *rest)
@@ -152,7 +152,7 @@ def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
         for first, second in combinations(range(k), 2):
             at = np.flatnonzero((labels == first) | (labels == second))
             inside = np.isin(edges, at).all(axis=1)
-            part, side = _two_sides(len(at), np.searchsorted(at, edges[inside]))
+            part, side = _two_color(len(at), np.searchsorted(at, edges[inside]))
             now = (labels[at] == second).astype(np.int64)
             broken = np.zeros(part.max(initial=-1) + 1, dtype=bool)
             ends = np.searchsorted(at, edges[inside])
@@ -168,7 +168,7 @@ def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _two_sides(n: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _two_color(n: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the connected part of each node, and a side on which no two ends of an edge are together.
 
     Sides are those of the double cover, in which every node occurs twice and edges cross over; a part with an

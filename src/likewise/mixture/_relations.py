@@ -20,7 +20,7 @@ from likewise.mixture._links import (
     refuse_large_groups,
     refuse_weights,
 )
-from likewise.mixture._map import can_be_kept, most_probable_labels
+from likewise.mixture._map import finds_consistent_labels, most_probable_labels
 from likewise.mixture._network import Network, lse, lse_of_others, pair_prior
 from likewise.supervision import Supervision
 
@@ -54,7 +54,7 @@ def pairwise_relations(
             if kind == "components":
                 raise
         else:
-            if kind == "components" or can_be_kept(large, n_clusters):
+            if kind == "components" or finds_consistent_labels(large, n_clusters):
                 return lambda: ComponentRelations(network, large)
     pairs = pair_network(hints)
     return lambda: NormalisedRelations(pairs)

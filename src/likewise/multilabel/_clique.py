@@ -192,7 +192,7 @@ class CliqueLabelGraph(MultilabelClassifier):
         start = np.column_stack([self.coef_, self.intercept_])[varies]
         loss = SoftMargin(X, labels.Y[:, varies].astype(np.float64), self.C, self.margin)
         graph, cliques, fitted = self._grown(loss, start)
-        self.coef_[varies], self.intercept_[varies] = fitted.found[:, :-1], fitted.found[:, -1]
+        self.coef_[varies], self.intercept_[varies] = fitted.coef[:, :-1], fitted.coef[:, -1]
         self.cliques_ = [tuple(labels.names[varies[k]] for k in clique) for clique in cliques]
         self.clique_weights_ = np.ones(len(cliques))
         self.n_iter_ = max(1, fitted.n_iter)
@@ -226,19 +226,19 @@ class CliqueLabelGraph(MultilabelClassifier):
         least = np.log(len(Y)) / 2.0 if self.min_gain is None else self.min_gain
         graph = CliqueGraph(len(varies), (), self.max_group)
         self.n_rounds_ = 0
-        fitted = loss.minimum(graph, max_iter=self.max_iter, tol=_GAP)
+        fitted = loss.fit(graph, max_iter=self.max_iter, tol=_GAP)
         while self.n_rounds_ < self.max_rounds:
             news = generated(fitted.gains - least, graph.graph, self.clique_size, len(varies))
             if not news:
                 break
             wider = CliqueGraph(len(varies), (*graph.cliques, *news), self.max_group)
-            again = loss.minimum(wider, fitted, max_iter=self.max_iter, tol=_GAP)
+            again = loss.fit(wider, fitted, max_iter=self.max_iter, tol=_GAP)
             n_new = len(wider.graph.edges) - len(graph.graph.edges)
             if fitted.objective - again.objective <= least * n_new:
                 break
             graph, fitted = wider, again
             self.n_rounds_ += 1
-        self.coef_[varies], self.intercept_[varies] = fitted.found[:, :-1], fitted.found[:, -1]
+        self.coef_[varies], self.intercept_[varies] = fitted.coef[:, :-1], fitted.coef[:, -1]
         cliques = tuple(tuple(varies[list(c)].tolist()) for c in graph.cliques)
         self._graph, self._weights = CliqueGraph(labels.n_labels, cliques, self.max_group), fitted.weights
         self.cliques_ = [tuple(labels.names[k] for k in clique) for clique in cliques]
@@ -261,7 +261,7 @@ class CliqueLabelGraph(MultilabelClassifier):
         cliques: list[tuple[int, ...]] = []
         self.n_rounds_ = 0
         while self.n_rounds_ < self.max_rounds:
-            fitted = loss.minimum(graph, fitted, max_iter=min(100, self.max_iter), tol=1e-3)
+            fitted = loss.fit(graph, fitted, max_iter=min(100, self.max_iter), tol=1e-3)
             net = loss.gains(graph, fitted) - least
             news = generated(net, graph, self.clique_size, self.max_group)
             if not news:
@@ -269,7 +269,7 @@ class CliqueLabelGraph(MultilabelClassifier):
             self.n_rounds_ += 1
             cliques += news
             graph, fitted = extended(graph, fitted, news)
-        return graph, cliques, loss.minimum(graph, fitted, max_iter=self.max_iter, tol=1e-5)
+        return graph, cliques, loss.fit(graph, fitted, max_iter=self.max_iter, tol=1e-5)
 
     def _own(self, X: Any) -> np.ndarray:
         own: np.ndarray = X @ self.coef_.T + self.intercept_

@@ -15,7 +15,7 @@ from likewise.multilabel._clique_model import LabelGraph
 class Fitted:
     """Parameters of the labels (K, d + 1), the intercepts last, and of the edges (e,)."""
 
-    found: np.ndarray
+    coef: np.ndarray
     weights: np.ndarray
     n_iter: int
 
@@ -27,29 +27,29 @@ class SoftMargin:
         self.X, self.Y, self.C, self.margin = X, Y, C, margin
         self.together = Y.T @ Y
 
-    def _odds(self, found: np.ndarray) -> np.ndarray:
+    def _odds(self, coef: np.ndarray) -> np.ndarray:
         """Return log-odds in which the value that a label truly has is held back by the margin."""
-        odds: np.ndarray = self.X @ found[:, :-1].T + found[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
+        odds: np.ndarray = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
         return odds
 
     def value(
-        self, graph: LabelGraph, found: np.ndarray, weights: np.ndarray
+        self, graph: LabelGraph, coef: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """Return the loss, and its slopes by the parameters of the labels and of the edges."""
-        odds = self._odds(found)
+        odds = self._odds(coef)
         expected = graph.expect(odds, weights)
         met = self.together[graph.edges[:, 0], graph.edges[:, 1]]
         # Δ is the number of labels held plus Σ y (1 - 2 yᵢ): its first part is in Y * odds, with the margin.
         loss = expected.log_total - float((self.Y * odds).sum()) - float(weights @ met)
-        loss += (float((found[:, :-1] ** 2).sum()) + float(weights @ weights)) / (2.0 * self.C)
+        loss += (float((coef[:, :-1] ** 2).sum()) + float(weights @ weights)) / (2.0 * self.C)
         off = expected.held - self.Y
         slope = np.column_stack([(self.X.T @ off).T, off.sum(axis=0)])
-        slope[:, :-1] += found[:, :-1] / self.C
+        slope[:, :-1] += coef[:, :-1] / self.C
         return loss, slope, expected.joined - met + weights / self.C
 
-    def minimum(self, graph: LabelGraph, start: Fitted, *, max_iter: int, tol: float) -> Fitted:
+    def fit(self, graph: LabelGraph, start: Fitted, *, max_iter: int, tol: float) -> Fitted:
         """Return the parameters of least loss, from those given on."""
-        shape, cut = start.found.shape, start.found.size
+        shape, cut = start.coef.shape, start.coef.size
         if not cut:
             return start
 
@@ -59,7 +59,7 @@ class SoftMargin:
 
         result = minimize(
             value,
-            np.append(start.found.ravel(), start.weights),
+            np.append(start.coef.ravel(), start.weights),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": max_iter, "gtol": tol, "ftol": 0.0, "maxcor": 20},
@@ -71,7 +71,7 @@ class SoftMargin:
 
         0 where there is one already. The labels' own parameters are kept as they are, so in truth it is more.
         """
-        sums, variances = graph.pair_moments(self._odds(fitted.found), fitted.weights)
+        sums, variances = graph.pair_moments(self._odds(fitted.coef), fitted.weights)
         gains: np.ndarray = (sums - self.together) ** 2 / (2.0 * (variances + 1.0 / self.C))
         j, k = graph.edges.T
         gains[j, k] = gains[k, j] = 0.0
@@ -123,4 +123,4 @@ def extended(graph: LabelGraph, fitted: Fitted, cliques: list[tuple[int, ...]]) 
                 known.setdefault((first, second), 0.0)
     edges = sorted(known)
     weights = np.array([known[edge] for edge in edges])
-    return LabelGraph(graph.n_labels, np.array(edges)), Fitted(fitted.found, weights, fitted.n_iter)
+    return LabelGraph(graph.n_labels, np.array(edges)), Fitted(fitted.coef, weights, fitted.n_iter)

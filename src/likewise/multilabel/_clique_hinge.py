@@ -137,7 +137,7 @@ def climb(group: Group, odds: np.ndarray, weights: np.ndarray, start: np.ndarray
 class HingeFit:
     """What was found: parameters of the labels (K, d + 1), of the pairs of cliques, and clique weights."""
 
-    found: np.ndarray
+    coef: np.ndarray
     weights: np.ndarray
     clique_weights: np.ndarray
     objective: float
@@ -166,9 +166,9 @@ class HingeLoss:
     def __init__(self, X: Any, Y: np.ndarray, C: float, margin: float) -> None:
         self.X, self.Y, self.C, self.margin = X, Y, C, margin
 
-    def rivals(self, graph: CliqueGraph, found: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def find_rivals(self, graph: CliqueGraph, coef: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the labellings of the greatest score plus margin for each label that differs."""
-        odds = self.X @ found[:, :-1].T + found[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
+        odds = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
         return graph.best(odds, weights)
 
     def plane(self, graph: CliqueGraph, rivals: np.ndarray) -> Plane:
@@ -181,7 +181,7 @@ class HingeLoss:
         a = np.append(own.ravel(), both[j, k])
         return Plane(a, self.margin * float(np.abs(off).sum()), both, true + rival - 2.0 * shared)
 
-    def minimum(
+    def fit(
         self, graph: CliqueGraph, start: HingeFit | None = None, *, max_iter: int, tol: float
     ) -> HingeFit:
         """Return the parameters of least objective, by cutting planes, with the weights of the cliques.
@@ -195,7 +195,7 @@ class HingeLoss:
         clique_weights = np.ones(n_cliques)
         theta = np.zeros(n_own + len(graph.edge_of))
         if start is not None:
-            theta[:n_own] = start.found.ravel()
+            theta[:n_own] = start.coef.ravel()
             theta[n_own : n_own + len(start.weights)] = start.weights
         planes: list[Plane] = []
         alpha = np.empty(0)
@@ -203,7 +203,7 @@ class HingeLoss:
         gap, n_iter = np.inf, 0
         while n_iter < max_iter:
             n_iter += 1
-            plane = self.plane(graph, self.rivals(graph, theta[:n_own].reshape(shape), theta[n_own:]))
+            plane = self.plane(graph, self.find_rivals(graph, theta[:n_own].reshape(shape), theta[n_own:]))
             norms = clique_norms(graph, theta[n_own:])
             value = (float(theta[:n_own] @ theta[:n_own]) + self._clique_penalty(norms)) / (2.0 * self.C)
             value += max(plane.b - float(plane.a @ theta), 0.0)

@@ -148,7 +148,7 @@ def settle_with_rate(
     for _ in range(max_rounds):
         parents, at = tree.parents, rate
         tree = settle(Z, tree, np.full(Z.shape[1], at), allowed)
-        rate = _told(Z, np.where(telling(tree.scores), tree.parents, -1), at)
+        rate = _told(Z, np.where(select_rate_edges(tree.scores), tree.parents, -1), at)
         if rate == at and np.array_equal(tree.parents, parents):
             break
     return tree
@@ -164,7 +164,7 @@ def price_of(n_labels: int) -> float:
     return 2.0 * float(np.log(n_labels))
 
 
-def telling(scores: np.ndarray) -> np.ndarray:
+def select_rate_edges(scores: np.ndarray) -> np.ndarray:
     """Return which edges tell the missing rate: those that the records do not speak against, or none.
 
     None if chance may explain them all. To take those alone that it cannot explain would bias the rate: among
@@ -174,10 +174,10 @@ def telling(scores: np.ndarray) -> np.ndarray:
     return (scores > -1.0) & is_strong.any()
 
 
-def _told(Z: np.ndarray, parents: np.ndarray, otherwise: float) -> float:
+def _told(Z: np.ndarray, parents: np.ndarray, default_rate: float) -> float:
     """Return the missing rate that a tree tells, or another one if it tells none."""
     shared, _, n_cells = anchored_rates(Z, LabelHierarchy.from_parents(parents))
-    return max(shared, LEAST_RATE) if n_cells else otherwise
+    return max(shared, LEAST_RATE) if n_cells else default_rate
 
 
 def relaxations(counts: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: float) -> np.ndarray:

@@ -36,8 +36,8 @@ from likewise.multilabel._inclusion import (
     net_evidence,
     pair_counts,
     relaxations,
+    select_rate_edges,
     settle_with_rate,
-    telling,
 )
 from likewise.multilabel._known import known_hierarchy
 from likewise.multilabel._labels import LabelColumns, check_labels
@@ -341,7 +341,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             rows = slice(None) if n == 0 else rng.randint(len(labels.Y), size=len(labels.Y))
             for name in names:
                 tree = self._first_tree(name, X[rows], labels.Y[rows], allowed)
-                yield self._made(labels.names, tree)
+                yield self._build_hierarchy(labels.names, tree)
 
     def _first_tree(self, name: str, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
         if name == "counts":
@@ -353,21 +353,21 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         given = self._given_rates()
         tree = learn_tree(Z, allowed, self.relaxation, given)
         if given is None and name == "auto":
-            tree = self._better_of(tree, Z, allowed)
+            tree = self._select_better_tree(tree, Z, allowed)
         if given is not None or self.missing_rate == "shared":
             return tree
-        return self._with_own_rates(tree, X, Z, allowed)
+        return self._learn_own_rates(tree, X, Z, allowed)
 
-    def _better_of(self, tree: LearnedTree, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+    def _select_better_tree(self, tree: LearnedTree, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
         """Return the tree, or that of counts after labels have settled, whichever has more evidence."""
         counted = by_counts(Z, allowed, self.relaxation)
         rate = anchored_rates(Z, LabelHierarchy.from_parents(counted.parents))[0]
         other = settle_with_rate(Z, counted, max(rate, LEAST_RATE) if rate > 0 else LEAST_RATE, allowed)
         return other if net_evidence(other) > net_evidence(tree) + 1e-9 else tree
 
-    def _with_own_rates(self, tree: LearnedTree, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+    def _learn_own_rates(self, tree: LearnedTree, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
         """Return the tree found in turn with a rate for each label, if the records speak for it."""
-        if not telling(tree.scores).any():  # no edge tells a rate
+        if not select_rate_edges(tree.scores).any():  # no edge tells a rate
             return tree
         shared = anchored_rates(Z, LabelHierarchy.from_parents(tree.parents))[0]
         test = run_gap_test(X, Z, self.l2)
@@ -375,7 +375,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return other if has_more_evidence(other, tree, test, len(Z)) else tree
 
     @staticmethod
-    def _made(names: tuple[str, ...], tree: LearnedTree) -> LabelHierarchy:
+    def _build_hierarchy(names: tuple[str, ...], tree: LearnedTree) -> LabelHierarchy:
         edges = [(names[p], names[c]) for c, p in enumerate(tree.parents) if p >= 0]
         return LabelHierarchy(names, edges, scores=tree.scores, margins=tree.margins)
 
@@ -390,7 +390,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         if given is not None:
             return given, 0
         if self._learns_hierarchy and hierarchy.scores is not None:  # edges that may be chance tell no rate
-            told = set(np.array(hierarchy.names, dtype=object)[telling(hierarchy.scores)])
+            told = set(np.array(hierarchy.names, dtype=object)[select_rate_edges(hierarchy.scores)])
             edges = [edge for edge in hierarchy.edges if edge[1] in told]
             hierarchy = LabelHierarchy(hierarchy.names, edges)
         shared, own, n_cells = anchored_rates(Z, hierarchy)
@@ -430,7 +430,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             tree = next_tree(self.structure_step, model, held, X, Z, self.l2, allowed)
             if np.array_equal(tree.parents, model.hierarchy.parents):
                 return model
-            changed = self._made(model.hierarchy.names, tree)
+            changed = self._build_hierarchy(model.hierarchy.names, tree)
             nonlocal anchored
             told, n_told = self._rates(Z, changed)
             anchored = told if n_told else None

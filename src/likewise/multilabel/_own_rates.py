@@ -7,7 +7,7 @@ if p includes c, then *no feature tells in which of the rows with c label p was 
 frequent among these rows, the features that predict p elsewhere predict it there too.
 
 So edges p → c are scored by inclusion at the present rates, less what a cross-fitted score of p tells of its
-records among rows with c; where that is more than chance gives, the edge is barred. Rates start from the
+records among rows with c; where that is more than chance gives, the edge is excluded. Rates start from the
 pairs of labels that pass this test, and then the tree and the rates that it tells are found in turn. A label
 that the records do not need as a parent, or whose gaps the features predict after all, is no parent.
 """
@@ -34,12 +34,12 @@ from likewise.multilabel._inclusion import (
     pair_counts,
     price_of,
     relaxations,
-    telling,
+    select_rate_edges,
 )
 from likewise.multilabel._trees import LearnedTree, best_tree
 
 _N_FOLDS = 3
-_FEWEST = 10  # records of a label from which the rate of another is read at the start
+_MIN_RECORDS = 10  # records of a label from which the rate of another is read at the start
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +59,10 @@ class GapTest:
     evidence: np.ndarray
 
     @property
-    def barred(self) -> np.ndarray:
+    def excluded(self) -> np.ndarray:
         """Which edges ``[p, c]`` chance can hardly have made look so bad."""
-        barred: np.ndarray = self.evidence > price_of(len(self.evidence))
-        return barred
+        excluded: np.ndarray = self.evidence > price_of(len(self.evidence))
+        return excluded
 
 
 def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
@@ -123,7 +123,7 @@ def has_more_evidence(own: LearnedTree, shared: LearnedTree, test: GapTest, n_ro
 
 
 def learn_tree_and_rates(
-    Z: np.ndarray, test: GapTest, allowed: np.ndarray, relaxation: float, otherwise: float
+    Z: np.ndarray, test: GapTest, allowed: np.ndarray, relaxation: float, default_rate: float
 ) -> LearnedTree:
     """Return the tree, with the missing rate of each label found in turn with it.
 
@@ -136,19 +136,19 @@ def learn_tree_and_rates(
         Which edges there may be, node 0 the root.
     relaxation : float
         ε.
-    otherwise : float
+    default_rate : float
         The rate of labels about which nothing is known at the start.
     """
     both, n, k = pair_counts(Z), len(Z), Z.shape[1]
     costs = np.maximum(test.evidence, 0.0)
-    allowed = _bar(allowed, test.barred)
-    rates = _first_rates(both, n, test.evidence, otherwise)
+    allowed = _exclude(allowed, test.excluded)
+    rates = _first_rates(both, n, test.evidence, default_rate)
     seen: set[tuple[bytes, bytes]] = set()
     for _ in range(2 * k + 20):
         eps = relaxations(np.diag(both), n, rates, relaxation)
         scores = inclusion_scores(both, n, rates, eps) - costs
         tree = settle(Z, best_tree(scores, allowed, ROOT_PREFERENCE, margins=False), rates, allowed, costs.T)
-        sure = LabelHierarchy.from_parents(np.where(telling(tree.scores), tree.parents, -1))
+        sure = LabelHierarchy.from_parents(np.where(select_rate_edges(tree.scores), tree.parents, -1))
         _, own, n_cells = anchored_rates(Z, sure)
         if not n_cells:
             break
@@ -156,7 +156,7 @@ def learn_tree_and_rates(
         if needless is not None:
             no_parent = np.zeros((k, k), dtype=bool)
             no_parent[needless] = True
-            narrower = _bar(allowed, no_parent)
+            narrower = _exclude(allowed, no_parent)
             if np.array_equal(narrower, allowed):  # edges that are given stay
                 needless = None
             allowed = narrower
@@ -168,17 +168,17 @@ def learn_tree_and_rates(
     return tree
 
 
-def _bar(allowed: np.ndarray, barred: np.ndarray) -> np.ndarray:
+def _exclude(allowed: np.ndarray, excluded: np.ndarray) -> np.ndarray:
     """Return which edges are left; a label that would have no parent left keeps all of its candidates."""
     out: np.ndarray = allowed.copy()
-    out[1:, 1:] &= ~barred
+    out[1:, 1:] &= ~excluded
     stuck: np.ndarray = np.asarray(~out.any(axis=0))
     stuck[0] = False
     out[:, stuck] = allowed[:, stuck]
     return out
 
 
-def _first_rates(both: np.ndarray, n_rows: int, evidence: np.ndarray, otherwise: float) -> np.ndarray:
+def _first_rates(both: np.ndarray, n_rows: int, evidence: np.ndarray, default_rate: float) -> np.ndarray:
     """Return rates to begin with: of the labels that p may include, those that have p recorded most often.
 
     P(z_p = 1 | z_c = 1) is 1 - α_p for all labels c below p, and less for others. Labels count whose rows
@@ -188,9 +188,11 @@ def _first_rates(both: np.ndarray, n_rows: int, evidence: np.ndarray, otherwise:
     n = np.maximum(counts, 1.0)
     share = both / n[None, :]
     error = np.sqrt(np.maximum(share * (1.0 - share), 1e-4) / n[None, :])
-    rates = np.full(len(counts), otherwise)
+    rates = np.full(len(counts), default_rate)
     for p in range(len(counts)):
-        fits = (share[p] - 3.0 * error[p] > counts[p] / n_rows) & (evidence[p] <= 0.0) & (counts >= _FEWEST)
+        fits = (
+            (share[p] - 3.0 * error[p] > counts[p] / n_rows) & (evidence[p] <= 0.0) & (counts >= _MIN_RECORDS)
+        )
         fits[p] = False
         if fits.any():
             best = np.where(fits, share[p] - 2.0 * error[p], -1.0).argmax()

@@ -43,14 +43,14 @@ class RowIndex:
             raise SupervisionError(
                 f"n_samples is {n_samples}, but index has {len(labels)} labels; leave n_samples out."
             )
-        names = cls(check_n_samples(len(labels)), labels)
-        if len(names._row_of) < len(labels):
-            row, label = next((r, v) for r, v in enumerate(labels) if names._row_of[v] != r)
+        row_index = cls(check_n_samples(len(labels)), labels)
+        if len(row_index._row_of) < len(labels):
+            row, label = next((r, v) for r, v in enumerate(labels) if row_index._row_of[v] != r)
             raise SupervisionError(
-                f"rows {row} and {names._row_of[label]} both have the index label {label!r}, so that a hint "
-                "cannot name one of them. Use df.reset_index(drop=True), or row numbers."
+                f"rows {row} and {row_index._row_of[label]} both have the index label {label!r}, so that a "
+                "hint cannot name one of them. Use df.reset_index(drop=True), or row numbers."
             )
-        return names
+        return row_index
 
     @cached_property
     def _row_of(self) -> dict[Hashable, int]:
@@ -116,22 +116,22 @@ def align(values: Any, index: Any, what: str) -> Any:
                 f"{what}.to_numpy()."
             )
         return values
-    names = RowIndex.of(index)
+    row_index = RowIndex.of(index)
     if isinstance(values, Mapping):
         labels, cells = list(values), list(values.values())
     elif is_pandas(values) and getattr(values, "ndim", 0) == 1:
         labels, cells = values.index.tolist(), values.tolist()
     else:
-        if hasattr(values, "__len__") and len(values) != names.n_samples:
+        if hasattr(values, "__len__") and len(values) != row_index.n_samples:
             raise SupervisionError(
-                f"{what} has {len(values)} entries, but index has {names.n_samples} labels. Pass a Series or "
-                "a mapping to name some of the rows."
+                f"{what} has {len(values)} entries, but index has {row_index.n_samples} labels. Pass a "
+                "Series or a mapping to name some of the rows."
             )
         return values
-    aligned: list[Any] = [None] * names.n_samples
+    aligned: list[Any] = [None] * row_index.n_samples
     given: set[int] = set()
     for label, cell in zip(labels, cells, strict=True):
-        row = names.row(label, what)
+        row = row_index.row(label, what)
         if row in given:
             raise SupervisionError(f"{what} names the index label {label!r} twice; keep one of the two.")
         given.add(row)
