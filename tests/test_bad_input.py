@@ -295,7 +295,7 @@ def test_more_rows_that_must_be_apart_than_clusters_are_named_at_once(cls):
 @pytest.mark.parametrize("unit", ["datetime64[s]", "timedelta64[D]"])
 def test_times_are_refused(cls, unit):
     with pytest.raises(
-        ValueError, match=rf"{cls.__name__}: X holds times \({re.escape(unit)}\); wanted numbers"
+        ValueError, match=rf"{cls.__name__}: X holds times \({re.escape(unit)}\); expected numbers"
     ):
         cls().fit(np.arange(N * 2).reshape(N, 2).astype(unit), supervision=true_hints(cls))
 

@@ -118,4 +118,4 @@ def test_a_lock_file_of_rubbish_is_no_lock_and_no_error(tmp_path, text):
     assert find_holder(path) is None
     with hold_lock(path):
         pass
-    assert describe_holder({}) == "a process that did not write its number"
+    assert describe_holder({}) == "an unknown process"

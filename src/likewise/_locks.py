@@ -16,7 +16,7 @@ from typing import Any
 
 from likewise.exceptions import LikewiseError
 
-_TRIES, _PAUSE = 20, 0.05  # a process that calls `find_holder` holds the lock for a moment
+_TRIES, _PAUSE = 20, 0.05  # Retries: `find_holder` in another process takes the lock briefly.
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 
 
@@ -30,7 +30,7 @@ class LockedError(LikewiseError):
 
 @contextmanager
 def hold_lock(path: Path, **about: Any) -> Iterator[dict[str, Any] | None]:
-    """Hold the lock at `path`, or raise `LockedError`; yield what a killed holder left behind, if one did.
+    """Hold the lock at `path`, or raise `LockedError`; yield the entry left by a killed holder, or None.
 
     The file at `path` exists while the lock is held. It names the process, the machine and the time, and
     whatever `about` adds. A file that a killed process left behind locks nothing.
@@ -55,7 +55,7 @@ def hold_lock(path: Path, **about: Any) -> Iterator[dict[str, Any] | None]:
         if sys.platform == "win32":  # where an open file cannot be removed
             os.ftruncate(handle, 0)
         else:
-            path.unlink(missing_ok=True)  # before the lock is released, so that it is nobody else's file
+            path.unlink(missing_ok=True)  # before the lock is released: afterwards another process may own it
         os.close(handle)
 
 
@@ -78,7 +78,7 @@ def describe_holder(holder: Mapping[str, Any]) -> str:
     'process 4711 on elsewhere, since 2026-03-09 12:00 UTC'
     """
     if not holder.get("pid"):
-        return "a process that did not write its number"
+        return "an unknown process"
     host = holder.get("host")
     where = f" on {host}" if host and host != socket.gethostname() else ""
     since = ""
@@ -93,7 +93,8 @@ def _acquire(path: Path) -> int:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             locked = _try_lock(handle, path)
-            if locked and _is_at(handle, path):  # not removed by the holder before
+            # the previous holder may have deleted the file since we opened it
+            if locked and _is_at(handle, path):
                 return handle
             if not locked and not left:
                 entry = _read_entry(path)

@@ -92,7 +92,7 @@ def check_no_times(X: Any, owner: str) -> None:
     else:
         return
     raise ValueError(
-        f"{owner}: {what}; wanted numbers. Choose a unit, for example days since the first: "
+        f"{owner}: {what}; expected numbers. Choose a unit, for example days since the first: "
         "(t - t.min()) / np.timedelta64(1, 'D')."
     )
 
@@ -109,7 +109,7 @@ def describe_crowd(owner: str, closure: Closure, n_clusters: int, rows: np.ndarr
     listed = ", ".join(map(str, named[:10])) + (", …" if len(named) > 10 else "")
     return (
         f"{owner}: {len(named)} rows must be apart from one another (rows {listed}), but there are only "
-        f"{n_clusters} clusters, so that not all of these cannot-links can hold. Ask for at least "
+        f"{n_clusters} clusters, so not all of these cannot-links can hold. Ask for at least "
         f"{len(named)} clusters, or drop some of the links."
     )
 

@@ -57,7 +57,7 @@ def test_links_that_say_nothing_of_the_columns_leave_distances_as_they_are():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 5)), rng.integers(0, 3, 100)
     hints = sample_links(y, 60, random_state=0)
-    with pytest.warns(ThinSupervisionWarning, match="ITML: held-out links do not confirm .* shrinkage=0 for"):
+    with pytest.warns(ThinSupervisionWarning, match="ITML: held-out links do not support .* shrinkage=0 to"):
         model = ITML().fit(X, supervision=hints)
     assert model.shrinkage_ == 1.0
     np.testing.assert_array_equal(model.metric_, np.eye(5))

@@ -11,7 +11,7 @@ from likewise.multilabel._own_rates import rates_differ, run_gap_test
 
 
 def unequal(seed, n=2000, k=15, spread=0.4):
-    """A made tree whose labels go missing at rates of 0.3 ± `spread`."""
+    """A made tree with missing rates drawn uniformly within `spread` of 0.3 and clipped at 0."""
     data = make_label_tree(n, k, n_features=20, missing_rate=0.0, random_state=seed)
     rng = np.random.default_rng(seed + 7)
     rates = np.clip(0.3 + rng.uniform(-spread, spread, k), 0.0, 0.95)
@@ -42,7 +42,7 @@ def test_labels_with_nothing_below_are_said_to_have_no_rate_of_their_own():
     summary = model.summary()
     assert summary.rates_differ
     assert len(summary.unknown_rates) == 15 - len(inner)
-    assert f"do not tell the own rates of {15 - len(inner)} labels" in str(summary)
+    assert f"missing rates of {15 - len(inner)} label(s) with no recorded label below" in str(summary)
 
 
 @pytest.mark.parametrize("missing_rate", ["auto", "per-label"])

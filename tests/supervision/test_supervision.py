@@ -318,7 +318,7 @@ def test_a_data_frame_of_links_has_weights_and_words_for_links():
             "did you mean 'wren'?",
         ),
         (lambda: Supervision.from_links(index=["a", "b"], must=["ab"]), "must\\[0\\] is 'ab'"),
-        (lambda: Supervision.from_links(index=["a", "b"], must=[("a",)]), "1 label\\(s\\); wanted 2"),
+        (lambda: Supervision.from_links(index=["a", "b"], must=[("a",)]), "1 label\\(s\\); expected 2"),
         (
             lambda: Supervision.from_frame({"a": [0], "b": [1], "link": ["must"]}),
             "pass index=df.index of the data",
@@ -349,7 +349,7 @@ def test_a_series_is_aligned_by_its_index_or_refused():
     assert bags == Supervision.from_bags([None, None, "r2", "r1"], {"r1": ["wren"]})
     with pytest.raises(SupervisionError, match=r"pass labels\.to_numpy\(\)"):
         Supervision.from_labels(labels)
-    with pytest.raises(SupervisionError, match="bags is a Series with an index of its own"):
+    with pytest.raises(SupervisionError, match="bags is a Series whose index is not 0, 1, 2"):
         Supervision.from_bags(pd.Series(["r1", "r2"], index=[1, 0]))
     with pytest.raises(SupervisionError, match="labels names 50, which is not in the index"):
         Supervision.from_labels(pd.Series(["wren"], index=[50]), index=data.index)

@@ -1,4 +1,4 @@
-"""What is in each cluster of a table: the columns that set it apart, typical rows and doubtful ones."""
+"""Describe each cluster of a table: its distinguishing columns, typical rows and uncertain rows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ClusterContents:
     typical : tuple of int
         The rows nearest to its mean, all columns counting alike.
     doubtful : tuple of (int, int)
-        The other rows that are the least sure to belong here, each with the cluster that comes next.
+        The least certain of the remaining rows, each with its second-best cluster.
     """
 
     cluster: int
@@ -79,9 +79,8 @@ class Contents:
     def of(cls, model: Any, X: FloatArray, table: Table, labels: IntArray) -> Contents:
         """Look through the clusters that a fitted model gives to the rows of a table.
 
-        Doubt is what the model says where it can tell: by the probabilities of the clusters, or by the
-        distances to the centres under its metric. Otherwise it goes by the distances to the means of the
-        clusters, in the spectral embedding if there is one.
+        Uncertainty comes from the model's probabilities or distances to centres if it has them; otherwise
+        from the distances to the means of the clusters, in the spectral embedding if there is one.
 
         Parameters
         ----------
@@ -137,7 +136,7 @@ class Contents:
                 "size": one.size,
                 "columns": [vars(column) for column in one.columns],
                 "typical": [ids[row] for row in one.typical],
-                "doubtful": [{"id": ids[row], "or": other} for row, other in one.doubtful],
+                "doubtful": [{"id": ids[row], "next_best_cluster": other} for row, other in one.doubtful],
             }
             for one in self.clusters
         ]

@@ -51,7 +51,7 @@ class MissingRate(click.ParamType):
             rate = -1.0
         if not 0.0 <= rate < 1.0:
             self.fail(
-                f"{value!r} is not understood; wanted auto, shared, per-label or a rate such as 0.2.",
+                f"{value!r} is not understood; expected auto, shared, per-label or a rate such as 0.2.",
                 param,
                 ctx,
             )

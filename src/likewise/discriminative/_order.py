@@ -106,10 +106,10 @@ def _hash_hints(ranks: np.ndarray, hints: Supervision) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class SampleSummary:
-    """What one pass finds out of very many rows: the moments of their columns, and a sample of them.
+    """Column moments of all rows and a sample of unhinted rows, computed in one pass.
 
-    The sample are the rows without hints with the smallest hashes, equal rows being one row with the weight
-    of all. Which rows these are depends neither on their order nor on how they are cut into blocks.
+    The sample consists of the distinct rows with the smallest hashes; duplicates are merged and their weights
+    added. It depends neither on the order of the rows nor on how they are cut into blocks.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class SampleSummary:
     hashes, rows, weight : ndarray
         Of the sample, in ascending order of the hashes.
     size : int
-        The number of rows wanted.
+        The maximum number of rows of the sample.
     """
 
     moments: Moments
@@ -129,7 +129,7 @@ class SampleSummary:
 
     @classmethod
     def of(cls, hinted: np.ndarray, size: int, seed: int, block: Block) -> SampleSummary:
-        """Return that of a block; `hinted` ascends."""
+        """Summarise one block; `hinted` must be sorted."""
         first, last = np.searchsorted(hinted, [block.rows.start, block.rows.stop])
         free = np.ones(len(block), dtype=bool)
         free[hinted[first:last] - block.rows.start] = False
@@ -153,9 +153,10 @@ class SampleSummary:
         return SampleSummary(self.moments, hashes[keep], self.rows[first[keep]], weight[keep], self.size)
 
     def sample_weight(self) -> np.ndarray:
-        """Return the weights of the sample, so that one row that is very frequent does not outweigh it.
+        """Return sample weights, capped so that one very frequent row does not dominate.
 
-        Such a row stands for itself alone, and a row like others for as many as were left out.
+        The cap is the estimated share of distinct rows in the sample times the weight of the row, and at
+        least the total weight of all rows divided by `size`.
         """
         if len(self.hashes) < self.size:
             return self.weight
@@ -166,7 +167,7 @@ class SampleSummary:
 
 @dataclass(frozen=True, eq=False)
 class OrderedRows:
-    """Rows as a fit goes through them.
+    """Rows in canonical order, with what the fit needs to know about them.
 
     Attributes
     ----------

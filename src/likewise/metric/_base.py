@@ -102,7 +102,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         return self
 
     def _learn_and_shrink(self, rows: np.ndarray, hints: Supervision, X: Any) -> Learned:
-        """Learn the metric, and draw it towards the prior where the learner has the parameter `shrinkage`."""
+        """Learn the metric, and shrink it towards the prior if the learner has the parameter `shrinkage`."""
         shrinkage = self._given_shrinkage() if hints else 0.0
         progress = Progress(self, X, 1 + FOLDS * (shrinkage == "auto"))
 
@@ -128,10 +128,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         shrinkage: Any,
         learn: Callable[..., Learned],
     ) -> tuple[Learned, float]:
-        """Draw a learned metric towards the prior; return it with the shrinkage that was used.
+        """Shrink a learned metric towards the prior; return it with the shrinkage that was used.
 
-        The rows are divided by their size, so that they can be squared, and the components are multiplied by
-        it. A prior that goes with the rows changes with them, another one does not.
+        Rows are divided by their scale to avoid overflow, and components multiplied by it.
+        ``prior="covariance"`` is recomputed from the scaled rows; other priors are fixed.
         """
         size = size_of(rows)
         follows_rows = isinstance(getattr(self, "prior", None), str) and self.prior == "covariance"
@@ -142,7 +142,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         if np.allclose(M, scaled_prior, atol=1e-8 * np.abs(scaled_prior).max()):
             return learned, 0.0
         if shrinkage == "auto":
-            learner_copy = copy(self)  # what a learner keeps of a fit is of the fit to all hints
+            # fit on a copy so that attributes set by `_learn` come from the full fit
+            learner_copy = copy(self)
 
             def learn_again(X: np.ndarray, some: Supervision) -> np.ndarray:
                 components: np.ndarray = learn(learner_copy, X * size, some).components * size
@@ -151,9 +152,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             shrinkage = self._choose_shrinkage(unit_rows, hints, prior, learn_again)
             if shrinkage == 1.0:
                 warn_caller(
-                    f"{type(self).__name__}: held-out links do not confirm the metric learned from these "
-                    "hints, so that distances stay as they are without them. Give more links, or "
-                    "shrinkage=0 for the metric as it was learned.",
+                    f"{type(self).__name__}: held-out links do not support the metric learned from these "
+                    "hints, so the prior metric (the identity by default) is used. Add links, or pass "
+                    "shrinkage=0 to use the learned metric anyway.",
                     ThinSupervisionWarning,
                 )
         if shrinkage == 0.0:
@@ -162,11 +163,11 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         return replace(learned, components=components / size if follows_rows else components), shrinkage
 
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
-        """Return how far the metric of rows X is drawn towards the prior, judged by held-out links."""
+        """Return the shrinkage of the metric of rows X, chosen by cross-validation."""
         return choose_shrinkage(X, hints, prior, learn, self._n_errors())
 
     def _n_errors(self) -> float:
-        """Return by how many standard errors a metric must be better than one nearer to the prior."""
+        """Return the number of standard errors within which a larger shrinkage is preferred."""
         return 2.0
 
     def _given_shrinkage(self) -> Any:

@@ -47,8 +47,8 @@ class ITML(MetricLearner):
     prior : {"identity", "covariance"} or array of shape (n_features, n_features), default="identity"
         The metric M₀ to stay close to; "covariance" is the inverse of the covariance of all rows.
     shrinkage : "auto" or float from 0 to 1, default="auto"
-        How far the learned metric is drawn towards the prior: 0 leaves it as it was learned, 1 ignores it.
-        "auto" takes the largest of five values that held-out links do not tell from the best; see Notes.
+        How far the learned metric is shrunk towards the prior: 0 keeps it as it was learned, 1 ignores it.
+        "auto" is chosen by cross-validation: the largest of five values with a loss close to the lowest.
     max_iter : int, default=5000
         The most visits to all links.
     tol : float, default=1e-3
@@ -61,7 +61,7 @@ class ITML(MetricLearner):
     metric_ : ndarray of shape (n_features, n_features)
         M = LᵀL.
     shrinkage_ : float
-        How far the metric was drawn towards the prior.
+        The shrinkage towards the prior that was used.
     bounds_ : (float, float)
         The bounds u and l.
     n_iter_ : int
@@ -73,10 +73,10 @@ class ITML(MetricLearner):
     m (m - 1) / 2 links. Contradictory links give a warning and are weighed against one another. Without links
     the metric is the prior.
 
-    A metric learned from few links fits them and no others. With ``shrinkage="auto"`` hinted rows are left
-    out in five turns, and the links that name them judge the metric learned from the rest, which costs five
-    more fits to fewer links. Where no learned metric is better by more than two standard errors,
-    distances stay those of the prior, with a :class:`~likewise.exceptions.ThinSupervisionWarning`.
+    A metric learned from few links overfits them. ``shrinkage="auto"`` is five-fold cross-validation over the
+    hinted rows, which costs five more fits to fewer links: the largest shrinkage whose loss on held-out links
+    is within two standard errors of the best. If that is 1, the prior is used, with a
+    :class:`~likewise.exceptions.ThinSupervisionWarning`.
 
     Examples
     --------

@@ -49,8 +49,8 @@ class MMC(MetricLearner):
         The ρ above. 0 is the paper's problem; directions in which must-linked rows do not differ then get
         the weight 0.
     shrinkage : "auto" or float from 0 to 1, default="auto"
-        How far the learned metric is drawn towards the identity: 0 leaves it as it was learned, 1 ignores it.
-        "auto" takes the largest of five values that held-out links do not tell from the best; see Notes.
+        How far the learned metric is shrunk towards the identity: 0 keeps it as it was learned, 1 ignores it.
+        "auto" is chosen by cross-validation: the largest of five values with a loss close to the lowest.
     max_iter : int, default=1000
         The most steps.
     tol : float, default=1e-4
@@ -63,7 +63,7 @@ class MMC(MetricLearner):
     metric_ : ndarray of shape (n_features, n_features)
         M = LᵀL.
     shrinkage_ : float
-        How far the metric was drawn towards the identity.
+        The shrinkage towards the identity that was used.
     objective_ : float
         The weighted mean distance of cannot-linked rows, in units of the must-links.
     n_iter_ : int
@@ -76,10 +76,9 @@ class MMC(MetricLearner):
     against one another. Both must-links and cannot-links are needed; without any hints the map is the
     identity.
 
-    A metric learned from few links fits them and no others. With ``shrinkage="auto"`` hinted rows are left
-    out in five turns, and the links that name them judge the metric learned from the rest, which costs five
-    more fits to fewer links. Where no learned metric is better by more than three standard errors
-    (two if diagonal), distances stay those of the identity, with a
+    A metric learned from few links overfits them. ``shrinkage="auto"`` is five-fold cross-validation over the
+    hinted rows, which costs five more fits to fewer links: the largest shrinkage whose loss on held-out links
+    is within three standard errors of the best (two if diagonal). If that is 1, the identity is used, with a
     :class:`~likewise.exceptions.ThinSupervisionWarning`.
 
     Examples

@@ -43,7 +43,7 @@ class RCA(MetricLearner):
     regularization : float from 0 to 1, default=0.05
         How far the covariance within chunklets is drawn towards that of all rows. 1 ignores the hints.
     shrinkage : "auto" or float from 0 to 1, default="auto"
-        How far the learned metric is drawn towards the identity: 0 leaves it as it was learned, 1 ignores it.
+        How far the learned metric is shrunk towards the identity: 0 keeps it as it was learned, 1 ignores it.
         "auto" does so by the number of rows in chunklets, see Notes; with `n_components` it means 0.
     cannot : {"refuse", "drop"}, default="refuse"
         Whether stated cannot-links are an error or are left out.
@@ -55,16 +55,16 @@ class RCA(MetricLearner):
     metric_ : ndarray of shape (n_features, n_features)
         M = LᵀL.
     shrinkage_ : float
-        How far the metric was drawn towards the identity.
+        The shrinkage towards the identity that was used.
 
     Notes
     -----
     Costs O(n d²) for the rows and O(d³). Weights of links do not enter: a link only joins chunklets. Without
     must-links and labels the map is the identity.
 
-    A covariance of few rows is poor. With ``shrinkage="auto"`` the metric is drawn towards the identity by
-    p / (p + m), with p = d (d + 1) / 2 the numbers in M and m the rows in chunklets less the number of
-    chunklets, so that distances stay much as they are while m is far below p.
+    A covariance of few rows is poor. ``shrinkage="auto"`` is p / (p + m), where p = d (d + 1) / 2 is the
+    number of free parameters of M and m the number of rows in chunklets minus the number of chunklets: while
+    m is far below p, the metric stays close to the identity. With `n_components`, "auto" means 0.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class RCA(MetricLearner):
         return 0.0 if self.shrinkage == "auto" and self.n_components is not None else self.shrinkage
 
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
-        """Return the share of the identity: the numbers in the metric against the rows that tell of them."""
+        """Return p / (p + m), for p free parameters and m rows in chunklets minus the number of chunklets."""
         sizes = hints.to_links().closure(on_conflict="keep").sizes
         n_told = int(sizes[sizes >= 2].sum() - (sizes >= 2).sum())
         n_numbers = X.shape[1] * (X.shape[1] + 1) / 2

@@ -1,8 +1,8 @@
-"""How far a learned metric is drawn back to its prior: as far as held-out links do not speak against it.
+"""Choose the shrinkage of a learned metric by cross-validation.
 
-Few links fit a full matrix perfectly and tell nothing of other rows. So hinted rows are left out in turn, a
-metric is learned from the links among the others, and the links that name a left-out row say how well the
-distances in it tell must-links from cannot-links.
+A full metric learned from few links overfits them. For each fold of hinted rows the metric is fitted to the
+links among the other rows; links that involve a held-out row are classified as must- or cannot-link by
+logistic regression on log distance.
 """
 
 from __future__ import annotations
@@ -44,11 +44,10 @@ def shrink(M: np.ndarray, prior: np.ndarray, X: np.ndarray, shrinkage: float) ->
 def choose_shrinkage(
     X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn, n_errors: float
 ) -> float:
-    """Return the largest shrinkage of the grid that held-out links do not tell from the best one.
+    """Return the largest shrinkage whose loss on held-out links is close to the lowest.
 
-    A link is judged by the logistic loss of its kind given the logarithm of the distance. The loss of a
-    shrinkage may exceed the least one by `n_errors` standard errors of the difference, link by link. Where
-    links are too few to leave any out, the metric is the prior.
+    Close means that the mean loss is within `n_errors` standard errors of the lowest (paired by link).
+    Returns 1.0 if there are too few links to hold any out, or if all links are cannot-links.
     """
     rng = np.random.RandomState(0)
     pairs, is_cannot, weight = _held_out_pairs(hints, len(X), rng)
@@ -109,8 +108,8 @@ def _held_out_pairs(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return pairs of rows to judge a metric by, which of them are apart, and their weights.
 
-    A group gives one pair of neighbours in a random order for each of its rows. Where no rows are said to be
-    apart, random pairs stand in.
+    A group of n rows contributes n - 1 pairs: its rows are shuffled and consecutive rows are paired. Without
+    cannot-links, random pairs of rows are used in their place.
     """
     parts = [
         (hints.must, np.zeros(len(hints.must), dtype=bool), hints.must_weights),

@@ -1,6 +1,6 @@
 """The most probable joint labelling of units with cannot-links between them.
 
-Groups that are enumerated elsewhere are read off their tables. A larger group is solved exactly by variable
+Groups already enumerated by `Network` use its tables. A larger group is solved exactly by variable
 elimination where its graph is nearly a tree, and otherwise by a search that keeps every link it can: greedy
 colouring, then exchanges between two classes until none helps. Scores are log probabilities.
 """
@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from likewise.mixture._network import Network
 
-# A table of the elimination has at most so many entries, K^(width + 1).
+# Maximum number of entries, K^(width + 1), of an elimination table.
 _MAX_TABLE_SIZE = 20_000
 _PASSES = 50
 
@@ -38,7 +38,10 @@ def most_probable_labels(network: Network, large: np.ndarray, log_unary: np.ndar
 
 
 def finds_consistent_labels(edges: np.ndarray, n_classes: int) -> bool:
-    """Tell whether labels are found in which the ends of every edge differ."""
+    """Return True if a labelling that breaks no edge is found.
+
+    The search is heuristic for large groups, so False does not prove that none exists.
+    """
     if not len(edges):
         return True
     units, ends = np.unique(edges, return_inverse=True)
@@ -143,7 +146,7 @@ def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return good labels of a connected graph: greedy colouring, then exchanges between two classes.
 
     The units of two classes fall into connected parts. In each, the two classes may be exchanged without
-    breaking a link; a part that has broken links and no odd ring is labelled anew.
+    breaking a link; a part that has broken links and no odd cycle is labelled anew.
     """
     k = log_unary.shape[1]
     labels = _color(log_unary, edges)
@@ -169,10 +172,10 @@ def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def _two_color(n: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the connected part of each node, and a side on which no two ends of an edge are together.
+    """Return the component of each node, and a two-colouring of each component.
 
-    Sides are those of the double cover, in which every node occurs twice and edges cross over; a part with an
-    odd ring has none, and its nodes are all on side 0.
+    The colours come from the double cover, in which every node occurs twice and edges cross over; components
+    with an odd cycle have none, and all their nodes get 0.
     """
     a, b = edges.T
     ones = np.ones(len(edges))

@@ -35,12 +35,13 @@ class PairwiseGaussianMixture(MixtureFamily):
         + \sum_{(i,j) \in C} w_{ij} \log
           \frac{\sum_{m \ne m'} a_m a_{m'} p_m(x_i) p_{m'}(x_j)}{1 - \sum_m a_m^2}
 
-    by EM (``relations="pairs"``, as in the paper). Where links are certain, the default is the likelihood of
-    rows drawn independently of which the links tell what labellings z are possible,
+    by EM (``relations="pairs"``, as in the paper). With ``relations="components"``, which the default
+    ``"auto"`` selects for unweighted links that include a cannot-link and for which a consistent labelling is
+    found, rows are drawn independently and links restrict the possible labellings z:
 
-    .. math:: \log \sum_{z \text{ keeps every link}} \prod_i a_{z_i} p_{z_i}(x_i) ,
+    .. math:: \log \sum_{z \text{ keeps every link}} \prod_i a_{z_i} p_{z_i}(x_i) .
 
-    so that every row counts once and what links imply is used. Without links this is scikit-learn's
+    Every row counts once, and implied links are used. Without links this is scikit-learn's
     ``GaussianMixture``.
 
     Parameters
@@ -54,14 +55,15 @@ class PairwiseGaussianMixture(MixtureFamily):
     relations : {"auto", "components", "pairs"}, default="auto"
         "components": the second objective. Rows that must-links join have one class, and groups of such
         components that cannot-links join are enumerated up to 20,000 labellings; larger groups are treated by
-        belief propagation, and `n_approximate_` counts them. It refuses weights, and a group that no
-        labelling keeps.
-        "pairs" is the paper: every link is a factor of its own, weighed by its weight, and may turn out to be
-        wrong. A row in r links counts r times, and class weights come from links and rows in no link, which
-        biases them: a class of 30 % of thyroid-like rows had a weight of 5 to 26 % with 64 to 256 links.
-        "auto" is "components" where no link has a weight, some are cannot-links and a labelling is found
-        that keeps them all, and "pairs" otherwise. Of must-links alone, "components" favours one large
-        class: on digits 4, 5, 6, 7 with 512 of them the purity was 0.66, and 0.75 with pairs.
+        belief propagation, and `n_approximate_` counts them. Raises an error for weighted links and for
+        enumerated groups with no consistent labelling.
+        "pairs" is the paper: every link is a separate factor with its weight as exponent, and may turn out to
+        be wrong. A row in r links counts r times, and class weights are estimated from links and unlinked
+        rows, not from every row once, which biases them: a class of 30 % of thyroid-like rows had a weight of
+        5 to 26 % with 64 to 256 links.
+        "auto" is "components" for unweighted links that include a cannot-link and for which a consistent
+        labelling is found, and "pairs" otherwise. With must-links only, "components" favours one large
+        class: on digits 4, 5, 6, 7 with 512 must-links, purity was 0.66, against 0.75 with "pairs".
     init : {"hints", "k-means", "k-means++"} or array, default="hints"
         Where the means begin. "k-means++" draws, "k-means" from such draws, or "hints": k-means, in turns in
         a linear space that the links suggest and among the rows as they are, the first of either sort from
@@ -86,9 +88,10 @@ class PairwiseGaussianMixture(MixtureFamily):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Classes. With components, rows in links have the most probable joint labelling of their group; with
-        pairs, a row has the class that its links make likeliest, on average where it is in several.
-        `predict` uses the row alone. A dask array where the rows are dask data.
+        Classes. With ``relations_="components"``, rows in links have the most probable joint labelling of
+        their group (approximate in large groups); with ``"pairs"``, a row has the class that its links make
+        likeliest, on average if it is in several. `predict` uses the row alone. A dask array where the rows
+        are dask data.
     weights_ : ndarray of shape (n_clusters,)
         The class weights.
     subcluster_weights_ : ndarray of shape (n_clusters, n_subclusters)
@@ -106,7 +109,7 @@ class PairwiseGaussianMixture(MixtureFamily):
     violations_ : Satisfaction
         The links that `labels_` keeps and breaks.
     n_approximate_ : int
-        With components: how many groups were too large to enumerate.
+        With ``relations_="components"``: how many groups were too large to enumerate.
     relations_ : {"components", "pairs"} or None
         Which of the two was fitted; None without links.
 

@@ -39,8 +39,9 @@ def pairwise_relations(
 ) -> Callable[[], Relations]:
     """Return what makes relations of the links: must-link components, or every link by itself.
 
-    "auto" takes components where links have no weights, some are cannot-links and a labelling is found that
-    keeps them all. Of must-links alone the likelihood of components is highest where one class has all rows.
+    "auto" selects components for unweighted links that include a cannot-link and for which a consistent
+    labelling is found. With must-links only, the likelihood of components is highest if one class has all
+    rows.
     """
     if kind == "components":
         refuse_weights(hints, name, "Use relations='pairs'")
@@ -142,7 +143,7 @@ def normalised_weights(
 
 
 class ComponentRelations:
-    """Rows drawn independently, of which links then tell who is together and who is not.
+    """Rows drawn independently, with links that restrict the possible labellings.
 
     The likelihood is ``sum_z prod_i a[z_i] p(x_i | z_i)`` over the labellings z that keep every link. Every
     row counts once towards the class weights, in links or not, so these have a closed form. Must-link

@@ -135,7 +135,7 @@ def climb(group: Group, odds: np.ndarray, weights: np.ndarray, start: np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class HingeFit:
-    """What was found: parameters of the labels (K, d + 1), of the pairs of cliques, and clique weights."""
+    """Parameters of the labels (K, d + 1), intercepts last, and of the pairs of cliques; clique weights."""
 
     coef: np.ndarray
     weights: np.ndarray
@@ -150,8 +150,8 @@ class HingeFit:
 class Plane:
     """A bound b - aᵀθ of the sum of hinges.
 
-    `both` (K, K) counts how many more rows join two labels in truth than in the rivals, and `differ` (K, K)
-    the rows in which truth and rival are not the same in that.
+    `both[j, k]`: number of rows with both labels in the truth minus that in the rivals; `differ[j, k]`: rows
+    where this co-occurrence differs.
     """
 
     a: np.ndarray
@@ -167,7 +167,7 @@ class HingeLoss:
         self.X, self.Y, self.C, self.margin = X, Y, C, margin
 
     def find_rivals(self, graph: CliqueGraph, coef: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the labellings of the greatest score plus margin for each label that differs."""
+        """Return loss-augmented labellings: those of the greatest score plus margin for each wrong label."""
         odds = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
         return graph.best(odds, weights)
 
@@ -184,7 +184,7 @@ class HingeLoss:
     def fit(
         self, graph: CliqueGraph, start: HingeFit | None = None, *, max_iter: int, tol: float
     ) -> HingeFit:
-        """Return the parameters of least objective, by cutting planes, with the weights of the cliques.
+        """Minimise the objective by cutting planes; return the parameters and the weights of the cliques.
 
         Each step adds the bound at the present rivals, solves the dual over all bounds, and gives each clique
         the weight that is best for the norm of its pairs.
@@ -209,7 +209,7 @@ class HingeLoss:
             value += max(plane.b - float(plane.a @ theta), 0.0)
             if best is None or value < best[0]:
                 best = (value, theta, clique_weights)
-            if len(planes) >= _MOST_PLANES:  # bounds that count little are forgotten
+            if len(planes) >= _MOST_PLANES:  # drop planes with the smallest multipliers
                 planes = [planes[t] for t in np.argsort(-alpha, kind="stable")[: _MOST_PLANES // 2]]
             planes.append(plane)
             A, b = np.stack([each.a for each in planes]), np.array([each.b for each in planes])

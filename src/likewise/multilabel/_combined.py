@@ -3,13 +3,13 @@
 The tree gives P(y_c = 1 | x) as a product of classifiers from the root down. Such a product is poor where a
 label is a union of unlike labels, since a linear classifier cannot describe the union, and every label below
 it inherits the error. A classifier of c alone, fitted to what the E-step says that rows hold, does not
-inherit it, and a label is held where one of the labels below it is. Three chances are combined by
+inherit it, and a label is held where one of the labels below it is. Three probabilities are combined by
 
     logit P(y_c = 1 | x) = v_c · (logit of the product, of c alone, of any label below) + u_c.
 
-The weights are fitted on cross-fitted chances, first for all labels together and then for each label, drawn
-towards the common ones: a label with few records keeps those. The likelihood is that of the *records*,
-P(z_c = 1 | x) = (1 - α_c) P(y_c = 1 | x), so that gaps bias nothing.
+The weights are fitted to out-of-fold probabilities: first common to all labels, then per label with shrinkage
+to the common weights: a label with few records keeps those. The likelihood is that of the *records*,
+P(z_c = 1 | x) = (1 - α_c) P(y_c = 1 | x), so gaps do not bias them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from likewise.multilabel._em import Columns, Held, Model, first_model, fit_logis
 _N_FOLDS = 5
 _N_STEPS = 50  # of L-BFGS in each regression
 _SHRINKAGE = 10.0  # penalty on the distance of a label's weights from the common ones
-_LEAST = 1e-6  # chances are kept this far from 0 and 1
+_LEAST = 1e-6  # probabilities are kept this far from 0 and 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Combination:
     offsets: np.ndarray
 
     def chances(self, X: Any, by_tree: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
-        """Return the combined chance of each label, of which none is above that of a parent."""
+        """Return the combined probability of each label, of which none is above that of a parent."""
         alone = expit(X @ self.coef.T + self.intercept)
         return _combine(_log_odds(by_tree, alone, hierarchy), self.weights, self.offsets, hierarchy)
 
@@ -72,7 +72,7 @@ class CrossFit:
 
 
 def tree_marginals(model: Model, X: Any) -> np.ndarray:
-    """Return the chance of each label of rows of which nothing was recorded, by the model alone."""
+    """Return the probability of each label for rows with nothing recorded, by the model alone."""
     logits, tree = model.logits(X), model.hierarchy
     if tree.is_tree:
         out = np.empty_like(logits)
@@ -110,7 +110,7 @@ def cross_fit(X: Any, Z: np.ndarray, model: Model, held: Held, l2: float, *, com
 
 
 def fit_alone(columns: Columns, held: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a logistic regression to each label on its own; `held` may be chances."""
+    """Fit a logistic regression to each label on its own; `held` may be probabilities."""
     n, k = held.shape
     share = np.clip(held.mean(axis=0), 1.0 / (n + 1.0), n / (n + 1.0))
     nothing = np.zeros((k, columns.X.shape[1]))
@@ -145,7 +145,7 @@ def _log_odds(by_tree: np.ndarray, alone: np.ndarray, hierarchy: LabelHierarchy)
 def _combine(
     odds: np.ndarray, weights: np.ndarray, offsets: np.ndarray, hierarchy: LabelHierarchy
 ) -> np.ndarray:
-    """Return combined chances; a parent's is at least that of each label below it."""
+    """Return combined probabilities; a parent's is at least that of each label below it."""
     chances: np.ndarray = expit(np.einsum("ncj,cj->nc", odds, weights) + offsets)
     for c in reversed(hierarchy.order):
         for p in hierarchy.parent_lists[c]:
@@ -154,7 +154,7 @@ def _combine(
 
 
 def _fit_weights(odds: np.ndarray, Z: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights and the offset of each label, drawn towards those of all labels together."""
+    """Return the weights and the offset of each label, shrunk towards those common to all labels."""
     n, k, m = odds.shape
     plain = np.append(np.full(m, 1.0 / m), 0.0)
     common = _climb(odds.reshape(n * k, m), Z.reshape(-1), np.tile(keep, n), plain, 1.0)

@@ -87,7 +87,7 @@ def anchored_rates(Z: np.ndarray, tree: LabelHierarchy) -> tuple[float, np.ndarr
 
     A label is held for certain in a row where some label below it was recorded; the share of those in which
     it was not recorded itself is its missing rate, whatever the features and the classifier say. The shared
-    rate is that of all cells. A label's own rate is drawn towards the mean rate of labels, as if that had
+    rate is that of all cells. The rate of a label is shrunk towards the mean rate of labels, as if that had
     been seen in twenty cells more; a label with nothing below it has the mean rate. Without any such cell the
     rates are NaN.
     """
@@ -144,7 +144,7 @@ def learn_tree(
 def settle_with_rate(
     Z: np.ndarray, tree: LearnedTree, rate: float, allowed: np.ndarray, max_rounds: int = 10
 ) -> LearnedTree:
-    """Let labels settle in turn with the missing rate that the tree tells, until both stay."""
+    """Alternately move labels to better parents and estimate the missing rate, until both stay."""
     for _ in range(max_rounds):
         parents, at = tree.parents, rate
         tree = settle(Z, tree, np.full(Z.shape[1], at), allowed)
@@ -165,17 +165,17 @@ def price_of(n_labels: int) -> float:
 
 
 def select_rate_edges(scores: np.ndarray) -> np.ndarray:
-    """Return which edges tell the missing rate: those that the records do not speak against, or none.
+    """Return the edges from which the missing rate is estimated: those without evidence against them.
 
-    None if chance may explain them all. To take those alone that it cannot explain would bias the rate: among
-    edges with few records these are the ones that happen to have the fewest gaps.
+    None if chance may explain them all. To select only those that it cannot explain would bias the rate:
+    among edges with few records these are the ones that happen to have the fewest gaps.
     """
     is_strong = scores > price_of(len(scores))
     return (scores > -1.0) & is_strong.any()
 
 
 def _told(Z: np.ndarray, parents: np.ndarray, default_rate: float) -> float:
-    """Return the missing rate that a tree tells, or another one if it tells none."""
+    """Return the missing rate estimated from a tree, or the default if no cell identifies it."""
     shared, _, n_cells = anchored_rates(Z, LabelHierarchy.from_parents(parents))
     return max(shared, LEAST_RATE) if n_cells else default_rate
 

@@ -55,7 +55,7 @@ from likewise.multilabel._thresholds import best_thresholds
 from likewise.multilabel._trees import LearnedTree
 
 _STARTS = ("auto", "inclusion", "counts", "chow-liu", "star")
-_FIRST_RATE = 0.2  # where nothing tells the missing rate, EM starts here
+_FIRST_RATE = 0.2  # EM starts here if no cell identifies the missing rate
 _IS_RATE = Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1))
 _IS_START = Rule(
     f"one of {', '.join(map(repr, _STARTS))}, or a tuple of these",
@@ -84,7 +84,7 @@ class Suggestion:
     label : str
         The label's name.
     probability : float
-        The chance that the row holds it, given its features and all that was recorded of it.
+        The probability that the row holds it, given its features and its recorded labels.
     """
 
     row: int
@@ -117,8 +117,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     start : {"auto", "inclusion", "counts", "chow-liu", "star"} or tuple of these, default="auto"
         Where the tree comes from: ``inclusion`` scores how well the table of two labels, both recorded with
         gaps, fits that one includes the other, and gives the missing rate with it; ``counts`` does so as if
-        nothing were missing; ``auto`` lets labels move to better parents from both of these and takes the
-        tree for which the records give more evidence; ``chow-liu`` is the tree of mutual information;
+        nothing were missing; ``auto`` improves both of these by moving labels to better parents and keeps the
+        tree with more evidence; ``chow-liu`` is the tree of mutual information;
         ``star`` has all labels on the root. Of several in a tuple, the one that ends with the largest
         penalised likelihood is kept.
     structure_step : {None, "literal", "intercept", "profile"}, default=None
@@ -126,11 +126,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         candidate parent, or with the classifier fitted anew for each. None keeps the tree of the start, which
         is best: given good features, the likelihood hardly tells trees apart.
     missing_rate : {"auto", "shared", "per-label"}, float or array of shape (n_labels,), default="auto"
-        The chance α that a held label is not recorded: one for all labels (``shared``), one for each
-        (``per-label``), or given. With rates of their own, the tree and the rates are found in turn, and the
-        features must not predict the gaps of a parent: gaps are random. ``auto`` takes one rate for all
-        unless the records speak against it. The rate of a label with nothing below it cannot be told from
-        the data; it gets the mean rate of labels, and :meth:`summary` says so.
+        The probability α that a held label is not recorded: one for all labels (``shared``), one for each
+        (``per-label``), or given. With ``per-label``, the tree and the rates are estimated alternately, and
+        edges are excluded where the features predict a parent's gaps, since gaps are assumed random. ``auto``
+        uses one rate unless the data favour separate rates. The rate of a label without children cannot be
+        estimated; it is set to the mean rate of the other labels, and :meth:`summary` reports it.
     rate_from : {"anchors", "em"}, default="anchors"
         How it is found. ``anchors``: a label with a recorded label below it is held for certain; the share of
         these that are not recorded is the rate. ``em``: by eq. 5.7, which errs on the low side, since the
@@ -146,15 +146,17 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         The number of starts; those after the first learn their tree from rows drawn with replacement. The
         largest penalised likelihood wins.
     decode : {"marginal", "map"}, default="marginal"
-        Predict each label whose chance is above the threshold, or the most probable set of labels.
+        Predict each label whose probability is above the threshold, or the most probable set of labels.
     marginals : {"combined", "tree"}, default="combined"
-        The chance of a label of a new row. ``tree`` is the product of the classifiers from the root down.
-        ``combined`` also uses a classifier of the label alone and those of the labels below it, weighted for
-        each label on cross-fitted chances; it is better where a label is a union of unlike labels.
+        The probability of a label of a new row. ``tree`` is the product of the classifiers from the root
+        down. ``combined`` also uses a classifier of the label alone and those of the labels below it, with
+        weights per label fitted to out-of-fold probabilities; it is better where a label is a union of
+        unlike labels.
     threshold : float, array of shape (n_labels,) or "f1", default="f1"
-        Above which chance a label is predicted. ``"f1"`` sets it for each label so that F1 is largest, with
-        cross-fitted chances of the training rows and with gaps accounted for; :meth:`calibrate` does so with
-        other rows. Not used, and numbers are refused, with ``decode="map"``.
+        A label is predicted if its probability exceeds this. ``"f1"`` chooses the threshold of each label
+        that maximises F1 for out-of-fold probabilities of the training rows, with gaps accounted for;
+        :meth:`calibrate` uses other rows. With ``decode="map"`` no threshold is used, and a numeric value
+        raises `ValueError`.
     max_iter : int, default=100
         The most iterations of EM.
     tol : float, default=1e-4
@@ -171,24 +173,26 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         much the next best parent is worse: near 0, the edge is a guess. Where two labels may as well trade
         places, as equal ones may, the margin does not tell.
     indistinguishable_ : tuple of (str, str)
-        Pairs (label, its only child) that hold for the same rows as far as the records tell: which of the two
-        is above the other is arbitrary.
+        Pairs (label, its only child) that the records do not distinguish: they may hold for the same rows,
+        and which of the two is above the other is arbitrary.
     missing_rate_ : float
         The share of held labels that was not recorded.
     missing_rates_ : ndarray of shape (n_labels,)
         The same for each label.
     rate_is_known_ : ndarray of bool of shape (n_labels,)
-        Whether the rate of each label was given or read from its own records; otherwise it is that of other
-        labels.
+        True where the missing rate was given, or estimated for this label. With one shared rate, True for all
+        labels if any cell identifies it (``n_anchors_ > 0``). With a rate per label, False for labels with
+        nothing recorded below them, which get the mean rate of the other labels; if EM estimates these rates,
+        True for all labels.
     n_anchors_ : int
-        In how many cells a label was held for certain, so that they told the rate; 0 if EM found it or it was
-        given.
+        Number of cells in which a label is known to hold, from which the rate was estimated; 0 if EM
+        estimated it or it was given.
     relaxations_ : ndarray of shape (n_labels,)
         ε of each label.
     coef_, intercept_ : ndarray of shape (n_labels, n_features), (n_labels,)
         The classifier of each label among rows that hold its parents.
     thresholds_ : ndarray of shape (n_labels,)
-        Above which chance each label is predicted.
+        Each label is predicted if its probability exceeds this.
     log_likelihood_, objective_ : float
         Of what was recorded; the same less the penalty.
     objective_history_ : ndarray of shape (n_iter_ + 1,)
@@ -359,15 +363,15 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return self._learn_own_rates(tree, X, Z, allowed)
 
     def _select_better_tree(self, tree: LearnedTree, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
-        """Return the tree, or that of counts after labels have settled, whichever has more evidence."""
+        """Return this tree, or the improved tree of `counts` if that has more evidence."""
         counted = by_counts(Z, allowed, self.relaxation)
         rate = anchored_rates(Z, LabelHierarchy.from_parents(counted.parents))[0]
         other = settle_with_rate(Z, counted, max(rate, LEAST_RATE) if rate > 0 else LEAST_RATE, allowed)
         return other if net_evidence(other) > net_evidence(tree) + 1e-9 else tree
 
     def _learn_own_rates(self, tree: LearnedTree, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
-        """Return the tree found in turn with a rate for each label, if the records speak for it."""
-        if not select_rate_edges(tree.scores).any():  # no edge tells a rate
+        """Estimate tree and separate rates alternately; return that tree if it has more evidence."""
+        if not select_rate_edges(tree.scores).any():  # no edge identifies a rate
             return tree
         shared = anchored_rates(Z, LabelHierarchy.from_parents(tree.parents))[0]
         test = run_gap_test(X, Z, self.l2)
@@ -385,11 +389,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return self._per_label("missing_rate", self.missing_rate, below=1.0)
 
     def _rates(self, Z: np.ndarray, hierarchy: LabelHierarchy) -> tuple[np.ndarray, int]:
-        """Return the missing rates to begin with, and how many cells tell them, 0 if EM is to find them."""
+        """Return initial missing rates and the number of cells they come from, 0 if EM estimates them."""
         given = self._given_rates()
         if given is not None:
             return given, 0
-        if self._learns_hierarchy and hierarchy.scores is not None:  # edges that may be chance tell no rate
+        if self._learns_hierarchy and hierarchy.scores is not None:  # not from edges that chance explains
             told = set(np.array(hierarchy.names, dtype=object)[select_rate_edges(hierarchy.scores)])
             edges = [edge for edge in hierarchy.edges if edge[1] in told]
             hierarchy = LabelHierarchy(hierarchy.names, edges)
@@ -489,11 +493,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self._set_marginals(X, Z, held)
 
     def _known_rates(self, Z: np.ndarray) -> Any:
-        """Return which labels' rates are told by something of their own."""
+        """Return True for labels whose rates were given, or estimated from data that identify them."""
         if self._given_rates() is not None or len(set(self.missing_rates_)) == 1:
             return np.full(Z.shape[1], self._given_rates() is not None or self.n_anchors_ > 0)
         below, _ = held_for_certain(Z, self.hierarchy_)
-        return np.any(below, axis=0) | (self.n_anchors_ == 0)  # without anchors, EM has found each
+        return np.any(below, axis=0) | (self.n_anchors_ == 0)  # without anchors, EM estimates each
 
     def _set_marginals(self, X: Any, Z: np.ndarray, held: Held) -> None:
         """Combine marginals, and set thresholds by those that rows have from classifiers without them."""
@@ -610,7 +614,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         ]
 
     def summary(self) -> HierarchySummary:
-        """Return how much of the hierarchy is known: guesses, equal labels, rates that nothing tells.
+        """Return how well the data support the hierarchy: guesses, equal labels, rates not estimated.
 
         Returns
         -------

@@ -1,14 +1,14 @@
-"""A tree and a missing rate for each label, found in turn.
+"""Estimate a tree and a missing rate for each label, alternately.
 
 If p includes c, rows with c recorded have p recorded at the rate 1 - α_p. With α_p unknown, the records of
-two labels alone cannot tell this from labels that overlap: a label that holds for a part of its parent's
-rows looks just like one that equals its parent and is recorded less often. The features can. Gaps are random:
-if p includes c, then *no feature tells in which of the rows with c label p was recorded*. If p is only
-frequent among these rows, the features that predict p elsewhere predict it there too.
+two labels alone cannot distinguish this from labels that overlap: a label that holds for a part of its
+parent's rows looks just like one that equals its parent and is recorded less often. The features can. Gaps
+are random: if p includes c, then *among rows with c recorded no feature predicts whether p is recorded*. If p
+is only frequent among these rows, the features that predict p elsewhere predict it there too.
 
-So edges p → c are scored by inclusion at the present rates, less what a cross-fitted score of p tells of its
-records among rows with c; where that is more than chance gives, the edge is excluded. Rates start from the
-pairs of labels that pass this test, and then the tree and the rates that it tells are found in turn. A label
+Edges p → c are scored by inclusion at the current rates, minus the evidence that the features predict p's
+records among rows with c; edges for which this evidence exceeds what chance allows are excluded. Rates start
+from the pairs of labels that pass this test; then the tree and the rates are estimated alternately. A label
 that the records do not need as a parent, or whose gaps the features predict after all, is no parent.
 """
 
@@ -39,12 +39,12 @@ from likewise.multilabel._inclusion import (
 from likewise.multilabel._trees import LearnedTree, best_tree
 
 _N_FOLDS = 3
-_MIN_RECORDS = 10  # records of a label from which the rate of another is read at the start
+_MIN_RECORDS = 10  # records of a label that are needed to estimate the initial rate of another
 
 
 @dataclass(frozen=True, eq=False)
 class GapTest:
-    """What the features tell of the records of each label.
+    """How well the features predict the records of each label.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class GapTest:
         Cross-fitted log-odds that each label is recorded.
     evidence : ndarray of shape (n_labels, n_labels)
         ``[p, c]``: by how many nats the score of p predicts the records of p among rows with c recorded, less
-        ½ log of the number of these rows. Above 0 it speaks against p including c.
+        ½ log of the number of these rows. Above 0 it is evidence against p including c.
     """
 
     scores: np.ndarray
@@ -60,7 +60,7 @@ class GapTest:
 
     @property
     def excluded(self) -> np.ndarray:
-        """Which edges ``[p, c]`` chance can hardly have made look so bad."""
+        """Edges ``[p, c]`` with significant evidence against them."""
         excluded: np.ndarray = self.evidence > price_of(len(self.evidence))
         return excluded
 
@@ -91,9 +91,10 @@ def _gain_of_slope(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> 
 
 
 def rates_differ(Z: np.ndarray, tree: LabelHierarchy) -> bool:
-    """Tell whether cells in which labels are held for certain speak for rates of their own.
+    """Return True if separate rates fit better than one by BIC.
 
-    The gain in log-likelihood is held against ½ log of the cells of a label for each further rate.
+    Only cells in which the label is known to hold are used. Each further rate costs ½ log of the mean number
+    of such cells of a label.
     """
     below, _ = held_for_certain(Z, tree)
     certain = below.sum(axis=0)
@@ -111,7 +112,7 @@ def rates_differ(Z: np.ndarray, tree: LabelHierarchy) -> bool:
 
 
 def has_more_evidence(own: LearnedTree, shared: LearnedTree, test: GapTest, n_rows: int) -> bool:
-    """Tell whether a tree with a rate for each label explains the records better than one with a shared rate.
+    """Return True if a tree with separate rates explains the records better than one with a shared rate.
 
     Each rate of a label that is a parent counts ½ log n_rows nats; gaps that the features predict count
     against the tree with a shared rate, as they already do in the scores of the other.
@@ -125,7 +126,7 @@ def has_more_evidence(own: LearnedTree, shared: LearnedTree, test: GapTest, n_ro
 def learn_tree_and_rates(
     Z: np.ndarray, test: GapTest, allowed: np.ndarray, relaxation: float, default_rate: float
 ) -> LearnedTree:
-    """Return the tree, with the missing rate of each label found in turn with it.
+    """Return the tree, estimated alternately with the missing rate of each label.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def learn_tree_and_rates(
     relaxation : float
         ε.
     default_rate : float
-        The rate of labels about which nothing is known at the start.
+        The initial rate of labels for which the records give none.
     """
     both, n, k = pair_counts(Z), len(Z), Z.shape[1]
     costs = np.maximum(test.evidence, 0.0)

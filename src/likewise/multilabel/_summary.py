@@ -1,4 +1,4 @@
-"""What of a learned hierarchy is known, and what is a guess."""
+"""How well the data support a learned hierarchy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from likewise.multilabel._latent import LatentHierarchyClassifier
 
 GUESS = 3.0  # nats: an edge whose next best parent is not worse by more is a guess
-_NOT_WORSE = 2.0  # nats that speak against two labels being equal, from which they are told apart
+_NOT_WORSE = 2.0  # nats of evidence against equality from which two labels are distinguished
 
 
 @dataclass(frozen=True)
 class HierarchySummary:
-    """How much of a learned hierarchy the data tell.
+    """How well the data support a learned hierarchy.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class HierarchySummary:
     guesses : tuple of (str, str)
         Edges (parent, child) whose next best parent is worse by less than 3 nats.
     indistinguishable : tuple of (str, str)
-        Labels and their only child, which hold for the same rows as far as the records tell.
+        Labels and their only child, which the records do not distinguish.
     missing_rate : float
         The share of held labels that was not recorded.
     rates_differ : bool
-        Whether labels have missing rates of their own.
+        Whether labels have separate missing rates.
     unknown_rates : tuple of str
-        Labels whose own missing rate the data do not tell.
+        Labels whose missing rate the data do not identify.
     """
 
     n_labels: int
@@ -63,11 +63,14 @@ class HierarchySummary:
         differ = ", different by label" if self.rates_differ else ""
         lines.append(f"Missing rate {self.missing_rate:.2f}{differ}.")
         if self.unknown_rates and len(self.unknown_rates) == self.n_labels:
-            lines.append("No label is above another so surely that the data tell the missing rate.")
+            lines.append(
+                "The missing rate cannot be estimated from the tree (no edge is certain enough, or "
+                "rate_from='em'); it was estimated by EM."
+            )
         elif self.unknown_rates:
             lines.append(
-                f"The data do not tell the own rates of {len(self.unknown_rates)} labels with nothing below "
-                "them; they have the mean rate of the others."
+                f"The missing rates of {len(self.unknown_rates)} label(s) with no recorded label below them "
+                "cannot be estimated; the mean rate of the other labels is used."
             )
         return "\n".join(lines)
 
@@ -99,11 +102,11 @@ def summarise(model: LatentHierarchyClassifier) -> HierarchySummary:
 def find_indistinguishable(
     Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray
 ) -> tuple[tuple[str, str], ...]:
-    """Return labels that equal their only child, as far as the records tell.
+    """Return labels that the records do not distinguish from their only child.
 
     If every row that holds p holds its child c as well, rows with p recorded have c recorded at the rate
-    1 - α_c, and the two may trade places. They are told apart where the share is lower, so that a likelihood
-    ratio speaks against it.
+    1 - α_c, and the two may trade places. They are distinguished where the share is lower and a likelihood
+    ratio rejects equality.
     """
     pairs = []
     n_children = np.bincount([p for ps in tree.parent_lists for p in ps], minlength=tree.n_labels)
@@ -115,7 +118,7 @@ def find_indistinguishable(
         n, both, keep = int(rows.sum()), int(Z[rows, c].sum()), 1.0 - float(rates[c])
         if not Z[:, c].any():
             continue
-        share = min(both / max(n, 1), keep)  # more records than the rate foretells are no reason
+        share = min(both / max(n, 1), keep)  # more records than expected are not evidence against equality
 
         def log_likelihood(rate: float, n: int = n, both: int = both) -> float:
             rate = min(max(rate, 1e-3), 1.0 - 1e-3)

@@ -114,7 +114,7 @@ _FITTED = """labels_ : ndarray of shape (n_samples,)
 
 
 def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
-    """Warn if all rows are equal, so that the features tell nothing."""
+    """Warn if all rows are equal, so the features carry no information."""
     if len(X) > 1 and (X[0] == X).all():
         warn_caller(
             f"{type(estimator).__name__}: all {len(X)} rows of X are equal: nothing but hints can part them, "
@@ -248,7 +248,7 @@ class SpectralFamily(HintedClusterer):
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 f"{type(self).__name__}: the eigenvectors of the graph could not be found ({error}). Rows "
-                "that are all or almost all equal leave nothing to tell them by: check the columns of X, or "
+                "that are all or almost all equal cannot be distinguished: check the columns of X, or "
                 "try another affinity or eigen_solver."
             ) from error
         progress.step()

@@ -1,4 +1,4 @@
-"""Hints that name rows by label: the index of a data frame, or any sequence of distinct labels.
+"""Hints that refer to rows by index label: that of a data frame, or any sequence of distinct labels.
 
 pandas is recognised by its attributes and never imported.
 """
@@ -19,14 +19,14 @@ _MANY = 20_000  # with more labels, no close match is sought
 
 
 class RowIndex:
-    """The labels of the rows of a data set, or their number if hints name them by number."""
+    """Index labels of the rows, or only the number of rows if hints use row numbers."""
 
     def __init__(self, n_samples: int, labels: tuple[Hashable, ...] | None) -> None:
         self.n_samples, self.labels = n_samples, labels
 
     @classmethod
     def of(cls, index: Any, n_samples: Any = None) -> RowIndex:
-        """Check the labels of the rows; None means that hints name rows by number."""
+        """Check the index labels of the rows; None means that hints use row numbers."""
         if index is None:
             if n_samples is None:
                 raise SupervisionError(
@@ -47,8 +47,8 @@ class RowIndex:
         if len(row_index._row_of) < len(labels):
             row, label = next((r, v) for r, v in enumerate(labels) if row_index._row_of[v] != r)
             raise SupervisionError(
-                f"rows {row} and {row_index._row_of[label]} both have the index label {label!r}, so that a "
-                "hint cannot name one of them. Use df.reset_index(drop=True), or row numbers."
+                f"rows {row} and {row_index._row_of[label]} both have the index label {label!r}, so a hint "
+                "with this label would be ambiguous. Use df.reset_index(drop=True), or row numbers."
             )
         return row_index
 
@@ -88,17 +88,17 @@ class RowIndex:
             where = f"{what}[{place}]"
             if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
                 raise SupervisionError(
-                    f"{where} is {labels!r}; wanted {width or 'some'} labels of the index."
+                    f"{where} is {labels!r}; expected a list of {f'{width} ' if width else ''}index labels."
                 )
             rows = [self.row(label, where) for label in labels]
             if width is not None and len(rows) != width:
-                raise SupervisionError(f"{where} has {len(rows)} label(s); wanted {width}.")
+                raise SupervisionError(f"{where} has {len(rows)} label(s); expected {width}.")
             found.append(rows)
         return found
 
 
 def is_pandas(value: Any) -> bool:
-    """Tell whether this is a Series or a data frame of pandas, or works like one."""
+    """Return True for a Series or a data frame of pandas, or an object that works like one."""
     return hasattr(value, "iloc") and hasattr(value, "index")
 
 
@@ -111,8 +111,8 @@ def align(values: Any, index: Any, what: str) -> Any:
     if index is None:
         if is_pandas(values) and getattr(values, "ndim", 0) == 1 and not _is_numbered(values.index):
             raise SupervisionError(
-                f"{what} is a Series with an index of its own ({_shown(values.index)}). To align it with the "
-                "rows of the data, pass index=df.index; if it is in the order of the rows, pass "
+                f"{what} is a Series whose index is not 0, 1, 2, … ({_shown(values.index)}). To align it "
+                "with the rows of the data, pass index=df.index; if it is in the order of the rows, pass "
                 f"{what}.to_numpy()."
             )
         return values
@@ -125,7 +125,7 @@ def align(values: Any, index: Any, what: str) -> Any:
         if hasattr(values, "__len__") and len(values) != row_index.n_samples:
             raise SupervisionError(
                 f"{what} has {len(values)} entries, but index has {row_index.n_samples} labels. Pass a "
-                "Series or a mapping to name some of the rows."
+                "Series or a mapping to cover only some of the rows."
             )
         return values
     aligned: list[Any] = [None] * row_index.n_samples

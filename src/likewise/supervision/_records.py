@@ -177,7 +177,7 @@ class _Builder:
             )
 
     def _mark_unlabelled(self, missing: Any) -> bool:
-        """Replace `missing` among the labels by -1; tell whether there was any.
+        """Replace `missing` among the labels by -1; return True if there was any.
 
         -1 itself counts only where all labels are whole numbers.
         """
@@ -214,7 +214,7 @@ class _Builder:
             )
 
     def build(self, *, missing: Any = None, by_hand: bool = False) -> Supervision:
-        """Return the hints, or raise the error that tells of every problem.
+        """Return the hints, or raise the error that lists every problem.
 
         `missing` is a label that means unlabelled; `by_hand` looks for slips that people make.
         """

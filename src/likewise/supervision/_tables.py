@@ -173,7 +173,7 @@ def find_delimiter(text: str) -> str:
 def csv_rows(text: str, first_line: int, problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a text with the line on which each begins; blank lines are passed over.
 
-    The cells are separated by commas, semicolons or tabs; the first row tells which.
+    The cells are separated by commas, semicolons or tabs, detected from the first row.
     """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=find_delimiter(text), strict=True)
     while True:

@@ -152,7 +152,7 @@ def read_hints(
     ids : RowIds or sequence of str
         The id of each row of the data, in the order of the rows.
     format : {"csv", "jsonl", "parquet", "xlsx"}, optional
-        By default the end of the name tells. Excel workbooks need openpyxl; their first sheet is read.
+        By default the file extension determines it. Excel workbooks need openpyxl; their first sheet is read.
     encoding : str, default="utf-8"
         The encoding of a CSV or JSON Lines file. A byte order mark is passed over, and so are Windows line
         ends.
@@ -255,7 +255,7 @@ def write_hints(
     ids : RowIds or sequence of str
         The id of each row. Use ``RowIds.numbered(n)`` if there are none.
     format : {"csv", "jsonl", "parquet"}, optional
-        By default the end of the name tells. Parquet needs pyarrow; ``.tsv`` is CSV with tabs.
+        By default the file extension determines it. Parquet needs pyarrow; ``.tsv`` is CSV with tabs.
     content : array-like of shape (n_samples, ...), optional
         The data, whose digest is written too, for :func:`read_hints` to compare.
 
@@ -307,7 +307,7 @@ class _Counted:
 def format_of(
     path: str | os.PathLike[str], format: str | None, suffixes: Mapping[str, str] = _SUFFIXES
 ) -> str:
-    """Return the format that was asked for, or that the end of the name tells.
+    """Return the format that was asked for, or that of the file extension.
 
     `suffixes` gives the format of each suffix, ``".csv"`` and so on.
     """
@@ -431,8 +431,8 @@ def _read_xlsx(data: bytes, problems: Problems) -> _Read:
 def xlsx_rows(data: bytes, problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of the first sheet of an Excel workbook as texts, with their numbers.
 
-    Empty rows are left out. A spreadsheet does not tell numbers from ids that look like numbers, so that 7
-    and 7.0 are "7".
+    Empty rows are left out. A spreadsheet does not distinguish numbers from ids that look like numbers, so
+    7 and 7.0 are "7".
     """
     openpyxl = require("openpyxl", extra="excel")
     try:
