@@ -2,7 +2,7 @@
 
 import time
 
-PATIENCE = 900.0  # seconds; a machine at load 20 is slow, and must not fail for that
+PATIENCE = 300.0  # seconds; a machine at load 20 is slow, and must not fail for that
 
 
 def wait_until(holds, what="it"):

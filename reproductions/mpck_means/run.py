@@ -75,7 +75,7 @@ class RCAKMeans:
         """Learn the metric from the must-links alone, and cluster the rows in it."""
         if supervision is not None and len(supervision.must):
             hints = Supervision.from_links(len(X), must=supervision.must)
-            X = RCA().fit(X, supervision=hints).transform(X)
+            X = RCA(shrinkage=0).fit(X, supervision=hints).transform(X)
         self.labels_ = self.kmeans.fit(X).labels_
         return self
 

@@ -414,6 +414,8 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         n_clusters = getattr(self, "n_clusters", None)
         if not integer(1).holds(n_clusters) or not getattr(self, "fixed_number", True):
             return ""
+        if getattr(self, "cannot", None) == "drop":  # cannot-links are not used
+            return ""
         return describe_crowd(type(self).__name__, closure, int(n_clusters or 1), rows)
 
     def __getstate__(self) -> Any:

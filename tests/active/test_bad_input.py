@@ -39,6 +39,7 @@ class Asks:
 @every
 @pytest.mark.parametrize("X", [[[0.0], [1.0]], [[3.0, 3.0], [3.0, 3.0]]])
 @pytest.mark.parametrize("y", [[0, 0], [0, 1]])
+@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_two_rows_have_one_question(strategy, X, y):
     asking = answered(Interview(X, n_clusters=2, strategy=strategy), LabelOracle(y).answer)
     assert asking.n_asked == 1
@@ -55,6 +56,7 @@ def test_one_row_has_none():
 
 
 @every
+@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_identical_rows_are_told_apart_by_the_answers_alone(strategy):
     y = np.array([0, 0, 0, 1, 1, 2, 2, 2])
     asking = answered(Interview(np.ones((8, 2)), n_clusters=3, strategy=strategy), LabelOracle(y).answer)

@@ -14,6 +14,9 @@ X = np.array([[0.0], [0.2], [5.0], [5.2]])
 IDS = ["wren-1", "007", "owl", "ärztin"]
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")
+
+
 def interview(**more):
     return Interview(X, **{"n_clusters": 2, "strategy": RandomPairs(), "ids": IDS} | more)
 

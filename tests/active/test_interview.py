@@ -329,6 +329,7 @@ def test_a_budget_beyond_all_pairs_ends_cleanly(strategy, say):
         assert asking.labels_.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
 
 
+@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_two_rows_have_one_question():
     asking = Interview([[0.0], [1.0]], n_clusters=2)
     asking.tell(asking.ask(), "DIFFERENT")
@@ -337,6 +338,7 @@ def test_two_rows_have_one_question():
 
 
 @pytest.mark.filterwarnings("ignore:.*distinct clusters.*")
+@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_identical_rows_can_be_asked_about():
     asking = Interview(np.ones((5, 2)), n_clusters=2)
     while (question := asking.ask()) is not None:

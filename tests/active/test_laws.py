@@ -153,6 +153,9 @@ def test_whatever_is_told_can_be_shown_and_fitted(told):
     for pair, same in told:
         interview.tell(Question.pair(*pair), "SAME" if same else "DIFFERENT")
     for found in interview.contradictions:
+        if not found.chain:  # rows that are all apart from one another, more than the clusters
+            assert len(found.rows) > 2
+            continue
         assert (found.chain[0], found.chain[-1]) == found.rows
         said = {reply.question.rows: set() for reply in found.replies}
         for reply in found.replies:

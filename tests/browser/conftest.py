@@ -194,7 +194,7 @@ def browser():
         from playwright import sync_api as playwright
     if not Path(CHROMIUM).exists():
         cannot(f"chromium is not installed: no {CHROMIUM}")
-    playwright.expect.set_options(timeout=PATIENCE * 200)  # three minutes, so that a failure shows
+    playwright.expect.set_options(timeout=PATIENCE * 600)  # three minutes, so that a failure shows
     with playwright.sync_playwright() as started:
         found = started.chromium.launch(
             executable_path=CHROMIUM,

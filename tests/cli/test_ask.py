@@ -737,7 +737,7 @@ def test_what_was_acknowledged_before_a_kill_is_stored_and_the_lock_is_free(ask,
     assert answers(files) == given
     assert (files / "data.ask.json.lock").exists()
     again = ask(*ASK)
-    again.wait_for("Going on with data.ask.json: 3 answers so far.")
+    again.wait_for("Resuming: read 3 answers from data.ask.json.")
     again.type_at("Question 4", "q")
     assert again.rest()[0] == 0
     assert answers(files) == given

@@ -58,7 +58,7 @@ def test_a_wrong_file_changes_nothing(run, tmp_path, project):
     told = run("import-answers", "birds", "bad.csv", code=1).stderr
     for part in (
         "bad.csv:3: no row has the id 'nobody'",
-        "bad.csv:4: 'PERHAPS' is not",
+        "bad.csv:4: 'PERHAPS' does not answer a pair",
         "Nothing was imported.",
     ):
         assert part in told

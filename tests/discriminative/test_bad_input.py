@@ -13,6 +13,7 @@ from likewise.exceptions import (
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
     SupervisionError,
+    TooFewClustersWarning,
     UnsupportedSupervisionError,
 )
 from likewise.supervision import sample_links, sample_triplets
@@ -166,15 +167,18 @@ def test_a_must_group_of_all_rows_and_a_cannot_group_larger_than_the_clusters():
     with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters"):
         model = fitted(Supervision.from_links(150, must_groups=[range(150)]))
     assert len(set(model.labels_)) == 1
-    model = fitted(Supervision.from_links(150, cannot_groups=[[0, 1, 60, 61, 120, 121]]))
+    with pytest.warns(TooFewClustersWarning, match="6 rows must be apart"):
+        model = fitted(Supervision.from_links(150, cannot_groups=[[0, 1, 60, 61, 120, 121]]))
     assert is_sound(model)
     assert model.violations_.share > 0.6
 
 
 def test_hints_that_no_clustering_can_keep_are_told_of():
     hints = Supervision.from_links(150, cannot_groups=[[0, 50, 100, 149]])
-    with pytest.warns(ConvergenceWarning, match="the labels break 1 of 6 hints"):
-        model = fitted(hints, epsilon=0)
+    with pytest.raises(InfeasibleSupervisionError, match="4 rows must be apart from one another"):
+        fitted(hints, epsilon=0)
+    with pytest.warns(TooFewClustersWarning, match="4 rows must be apart from one another"):
+        model = fitted(hints)
     assert is_sound(model)
 
 

@@ -173,6 +173,7 @@ def test_candidates_within_one_standard_error_are_ties_the_simplest_first():
     assert own.ties_.tolist() == [1, 0]  # without an error only equal scores are
 
 
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")
 def test_agreement_is_the_score_where_few_pairs_are_together():
     search = search_presets([(3, 60), (3, 20)])
     assert HINTS.must.shape[0] > 0.25 * 60

@@ -151,7 +151,9 @@ def test_a_planted_second_parent_is_found(seed):
 
 def test_chances_of_a_graph_are_nearly_those_of_enumeration():
     X, _, Z = planted(0, n=500)
-    model = LatentHierarchyClassifier([("0", "2"), ("1", "2"), ("0", "3")], relaxation=1e-6).fit(X, Z)
+    model = LatentHierarchyClassifier(
+        [("0", "2"), ("1", "2"), ("0", "3")], relaxation=1e-6, marginals="tree"
+    ).fit(X, Z)
     logits = X @ model.coef_.T + model.intercept_
     nothing = np.zeros((20, 4), dtype=int)
     wanted, *_ = enumerated(model.hierarchy_, logits[:20], model.relaxations_, nothing, np.zeros(4))

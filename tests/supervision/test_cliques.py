@@ -109,11 +109,12 @@ def test_an_undo_takes_back_what_followed():
     assert asking.state().knows(3, 5) == "unknown"
 
 
-def test_a_late_answer_against_what_followed_is_kept_and_no_contradiction_of_what_was_said():
+def test_a_late_answer_against_what_followed_is_kept_and_reported():
     asking = interview()
     for pair in [(0, 3), (0, 5), (3, 5)]:
         asking.tell(Question.pair(*pair), "DIFFERENT")
-    assert asking.contradictions == ()
+    (found,) = asking.contradictions  # three rows apart from one another, and two clusters
+    assert {reply.question.rows for reply in found.replies} == {(0, 3), (0, 5), (3, 5)}
     assert asking.state().knows(3, 5) == "cannot"
     assert len(asking.labels_) == 6
 

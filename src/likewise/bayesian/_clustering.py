@@ -28,7 +28,7 @@ from likewise.supervision import Supervision
 # The prior of the particles looks at no more rows than this; the mean over them is near that over all.
 _PRIOR_ROWS = 1000
 # With larger weights sums lose the digits that tell particles apart, and a fit would not end.
-_MOST_WEIGHT = 1e6
+_MOST_WEIGHT = 1e12
 
 
 class BayesianClustering(HintedClusterer):

@@ -284,6 +284,8 @@ class Brain:
         events = {id(reply): seqs for reply, seqs in zip(held.replies, settled.events, strict=True)}
         found = []
         for one in held.contradictions:
+            if not one.chain:  # more rows apart than clusters: the page shows chains, and suspects cover it
+                continue
             behind = sorted({seq for reply in one.replies for seq in events[id(reply)]})
             rows, chain = (
                 tuple(int(row) if view.rows is None else int(view.rows[row]) for row in part)
