@@ -93,7 +93,7 @@ def test_shapes_and_what_agrees(cls, d, k):
     assert shares.max() <= 1
     cuts = getattr(model, "thresholds_", 0.5)  # one a label, where the estimator sets them
     np.testing.assert_array_equal(labels, (shares > cuts).astype(int))
-    assert (labels == Y).mean() > 0.7
+    assert ((shares > 0.5) == Y).mean() > 0.7  # thresholds for F1 give up accuracy
     if hasattr(model, "decision_function"):
         decision = model.decision_function(X)
         assert decision.shape == (N, k)
