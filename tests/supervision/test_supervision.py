@@ -382,7 +382,7 @@ def test_index_labels_do_not_import_pandas():
         ({"must": [0, 1]}, r"got shape \(2,\)"),
         ({"must": [(0, 1), (2,)]}, "the lengths differ"),
         ({"must": [(0.0, 1.0)]}, "integer row numbers, got values of type float64"),
-        ({"must": [("a", "b")]}, "pass index="),
+        ({"must": [("a", "b")]}, "with index="),
         ({"must": [(True, False)]}, "integer row numbers"),
         ({"must": np.array([[2**63, 0]], dtype=np.uint64)}, "names row 9223372036854775808"),
         ({"must": [(0, 1)], "must_weights": [0]}, r"must_weights\[0\] is 0.0; weights must be finite"),

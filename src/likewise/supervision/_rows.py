@@ -75,8 +75,9 @@ def check_rows(values: Any, n_samples: int, *, width: int | None, what: str) -> 
         raise SupervisionError(f"{what} must be a plain list of rows; got shape {array.shape}.")
     if array.dtype.kind not in "iu":
         raise SupervisionError(
-            f"{what} must hold integer row numbers, got values of type {array.dtype}. To name rows by "
-            "label, pass index=, such as df.index; files of hints name rows by id."
+            f"{what} must hold integer row numbers, got values of type {array.dtype}. Hints that name rows "
+            "by label are made with index=, such as Supervision.from_links(index=df.index, …); files of "
+            "hints name rows by id."
         )
     flat = array.reshape(-1)
     wrong = np.flatnonzero((flat < 0) | (flat >= n_samples))
