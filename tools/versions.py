@@ -115,8 +115,10 @@ def run_tests(folder: Path, arguments: list[str]) -> int:
         "OPENBLAS_NUM_THREADS": "1",
     }
     env.pop("PYTHONPATH", None)
-    # Other versions of other packages deprecate other things: warnings are shown and are not errors.
-    options = ["-q", "-m", "not slow", "-W", "default"]
+    # Warnings are errors as in all tests, except what other versions of other packages deprecate.
+    options = ["-q", "-m", "not slow"]
+    for category in ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"):
+        options += ["-W", f"ignore::{category}"]
     done = subprocess.run([own, "-m", "pytest", *options, *(arguments or TESTS)], cwd=ROOT, env=env)
     return done.returncode
 
