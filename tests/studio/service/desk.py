@@ -102,6 +102,14 @@ class Desk:
     def ask(self, person, n=1):
         return self.asking.questions(person, n)["questions"]
 
+    def ask_to_the_end(self, person, n=1):
+        """Yield questions until none is left; wait while the next ones are being chosen."""
+        while True:
+            wait_until(lambda: self.asking.questions(person, n)["state"] != "thinking", "a question")
+            if not (questions := self.ask(person, n)):
+                return
+            yield questions
+
     def answer(self, person, question, word, key=None, seconds=1.0):
         return self.asking.answer(
             person, key=key or new_key(), question=question["id"], answer=word, seconds=seconds

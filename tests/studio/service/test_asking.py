@@ -236,7 +236,7 @@ def test_a_budget_is_kept(open_studio):
 def test_triplets_are_asked_and_answered_to_the_end(open_studio):
     desk = open_studio(8, ask="triplets")
     ann = desk.person("Ann")
-    while questions := desk.ask(ann, 1):
+    for questions in desk.ask_to_the_end(ann):
         assert questions[0]["text"] == "Which two belong together?"
         assert len(questions[0]["items"]) == 3
         desk.answer(ann, questions[0], desk.true_word(questions[0]))
@@ -383,6 +383,8 @@ def test_whatever_people_do_the_counts_are_those_of_the_store(open_studio, steps
     for person in people:
         assert desk.asking.progress(person)["mine"] == sum(who == person.id for who, _ in counted)
     asked = Counter(items for _, items in counted)
-    assert all(n <= 2 for n in asked.values())
+    # Whoever takes back a skip has the question again, although others may have answered it meanwhile.
+    n_skips_undone = sum(event.kind == "skip" and event.seq in undone for event in events)
+    assert all(n <= 2 + n_skips_undone for n in asked.values())
     desk.settle()
     assert desk.asking.progress(people[0])["behind"] == 0
