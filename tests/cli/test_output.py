@@ -79,6 +79,7 @@ def test_messages(error, text):
     assert message_of(error).startswith(text)
 
 
+@pytest.mark.filterwarnings("error::DeprecationWarning")
 def test_warnings_for_people_are_gathered_and_others_are_not():
     import warnings
 

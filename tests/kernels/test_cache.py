@@ -62,6 +62,8 @@ def run_read_only(root, temporary):
     if "PermissionError" not in subprocess.run([*command, "-c", write], **run).stderr:
         pytest.skip("the copy of the package cannot be made read-only on this system")
     done = subprocess.run([*command, "-c", FIT, str(temporary)], **run)
+    if "messagestream" in done.stderr:
+        pytest.skip("this SciPy cannot be imported without a temporary folder")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert Path(found["file"]) == root / "site" / "likewise" / "__init__.py"

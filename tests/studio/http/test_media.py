@@ -185,7 +185,7 @@ def test_a_file_is_closed_if_whoever_asked_is_gone(tmp_path):
 
     file = path.open("rb")
     sending = _Sending(Media("audio/wav", 4, "tag", file), 0, 4, 200, {})
-    with pytest.raises(ClientDisconnect):
+    with pytest.raises((ClientDisconnect, BaseExceptionGroup)):  # older versions of Starlette raise a group
         asyncio.run(sending({"type": "http", "asgi": {"spec_version": "2.4"}}, wait, gone))
     assert file.closed
     other = path.open("rb")
