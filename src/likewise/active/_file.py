@@ -137,9 +137,9 @@ def _write_at(file: io.FileIO, at: int, data: bytes) -> None:
 
 
 def repair(path: str | os.PathLike[str]) -> int | None:
-    """Leave out an event that a killed process wrote by halves; nobody was told that it is saved.
+    """Remove an incomplete last event, left by a killed process; it was never acknowledged.
 
-    Returns the number of events that are whole, or None if there was nothing to repair.
+    Returns the number of complete events, or None if there was nothing to repair.
     """
     text = Path(path).read_bytes().decode("utf-8", errors="ignore")
     try:

@@ -43,8 +43,8 @@ class Contradiction:
     Attributes
     ----------
     rows : tuple of int
-        The two rows that were said to be apart; or rows that were said to be all apart from one another,
-        where they are more than the clusters.
+        Two rows with a cannot-link between them; or a set of rows with cannot-links between all of them,
+        larger than the number of clusters.
     chain : tuple of int
         The rows that lead from the one to the other, each said to belong with the next; empty if there are
         too few clusters.
@@ -128,7 +128,7 @@ def contradictions_of(closure: Closure, replies: Sequence[Reply]) -> tuple[Contr
 def crowds_of(
     closure: Closure, replies: Sequence[Reply], n_clusters: int | None
 ) -> tuple[Contradiction, ...]:
-    """Return the rows that were said to be all apart from one another, where they are more than the clusters.
+    """Return sets of mutually cannot-linked rows that are larger than the number of clusters.
 
     First the trays that were sorted into too many piles; joined ones count once. If there are none, a set of
     rows that several answers and hints keep apart.

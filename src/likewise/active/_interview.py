@@ -243,8 +243,8 @@ class Interview:
         exclude : iterable of Question
             Questions that others are thinking about. They are not chosen and count against the budget.
         annotator : str, optional
-            Who will answer. With several annotators the default strategy asks nobody to check an answer of
-            their own; over a pool it does not know who answers.
+            Who will answer. With several annotators, the default strategy never asks people to check their
+            own answers; over a pool this is ignored.
         """
         pending = keys_of(exclude)
         wanted = 1 if n is None else whole("n", n, low=1)

@@ -103,7 +103,7 @@ class OutputPath(click.Path):
 
 
 def write_stdout(data: str | bytes) -> None:
-    """Write results to stdout; that a disk is full is said of it as of a file."""
+    """Write results to stdout; errors of the system name it as they name a file."""
     with naming_file("stdout"):
         click.echo(data, nl=False)
 

@@ -82,9 +82,9 @@ class Report:
         bags: Bags | None = None,
         X: npt.NDArray[np.float64] | None = None,
     ) -> Report:
-        """Look through a fitted estimator; `bags` were told of, though the hints may say them as links.
+        """Summarise a fitted estimator; `bags` are the bags given, which the hints may hold as links.
 
-        With `X`, what the estimator was fitted to, the report says what is in each cluster.
+        With the training rows `X`, the report describes each cluster.
         """
         labels = np.asarray(model.labels_, dtype=np.int64)
         objective = next(

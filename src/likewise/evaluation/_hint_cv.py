@@ -253,9 +253,9 @@ def _fit_and_ask(
             if raises:
                 raise
             fit_time, failure = time.perf_counter() - began, f"{type(error).__name__}: {error}"
-    # That a number of clusters is too small is what folds find out; it need not be said for each.
-    told = (w for w in caught if not issubclass(w.category, TooFewClustersWarning))
-    return place, FoldResult(held, fit_time, failure, tuple((w.category, str(w.message)) for w in told))
+    # The search itself shows which numbers of clusters are too small: no warning for every fold.
+    kept = (w for w in caught if not issubclass(w.category, TooFewClustersWarning))
+    return place, FoldResult(held, fit_time, failure, tuple((w.category, str(w.message)) for w in kept))
 
 
 def fit_with_hints(estimator: Any, X: Any, hints: Supervision, as_links: bool) -> Any:
