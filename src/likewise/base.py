@@ -27,6 +27,7 @@ from likewise.exceptions import (
 )
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import find_crowd
+from likewise.supervision._index import check_row_labels
 
 
 @dataclass(frozen=True)
@@ -449,8 +450,10 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
         X comes back as an array, or with `in_blocks` as :class:`Rows`.
         """
         self._check_parameters()
+        given = X
         X = self._check_rows(X, reset=True) if in_blocks else self._check_X(X, reset=True)
         hints = self._check_supervision(supervision, X.shape[0], y)
+        check_row_labels(hints._index, given, type(self).__name__)
         self._check_n_clusters(self.n_clusters, X.shape[0], hints)
         return X, hints
 

@@ -20,6 +20,7 @@ from likewise.exceptions import ThinSupervisionWarning
 from likewise.metric._matrix import components_of, is_positive_definite, size_of, total_covariance
 from likewise.metric._shrinkage import FOLDS, Learn, choose_shrinkage, shrink
 from likewise.supervision import Supervision
+from likewise.supervision._index import check_row_labels
 
 IS_PRIOR: Rule = either(
     choice("identity", "covariance"),
@@ -82,8 +83,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         self : object
         """
         self._check_parameters()
+        given = X
         X = self._check_X(X, reset=True)
         hints = self._check_supervision(supervision, len(X), y)
+        check_row_labels(hints._index, given, type(self).__name__)
         rows = np.asarray(X, dtype=np.float64)
         self._mean = rows.mean(axis=0)
         learned = self._learn_and_shrink(rows - self._mean, hints, X)  # distances lose fewer digits there

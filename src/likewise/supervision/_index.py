@@ -139,6 +139,25 @@ def align(values: Any, index: Any, what: str) -> Any:
     return aligned
 
 
+def labels_of_rows(index: Any) -> tuple[Hashable, ...] | None:
+    """Return the labels of the rows, or None if hints name rows by number."""
+    return None if index is None else RowIndex.of(index).labels
+
+
+def check_row_labels(labels: tuple[Any, ...] | None, X: Any, who: str) -> None:
+    """Raise an error if the rows of a data frame are not those, in that order, that hints were made for."""
+    if labels is None or not is_pandas(X) or len(X) != len(labels):
+        return
+    differs = [row for row, (mine, given) in enumerate(zip(labels, X.index, strict=True)) if mine != given]
+    if differs:
+        row = differs[0]
+        raise SupervisionError(
+            f"{who}: the hints were made for other rows, or another order of them: row {row} of X has the "
+            f"index label {X.index[row]!r}, and the hints expect {labels[row]!r}. Make the hints again with "
+            "index=X.index, or pass X.to_numpy() if the rows are in the order of the hints."
+        )
+
+
 def check_same_index(hinted: Any, weights: Any, what: str) -> None:
     """Refuse weights that are a Series with another index than that of the data frame of links."""
     if is_pandas(weights):

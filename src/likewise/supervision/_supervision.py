@@ -16,7 +16,7 @@ from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, OnConflict, Relation
 from likewise.supervision._diagnosis import Diagnosis, diagnose
 from likewise.supervision._groups import Groups
-from likewise.supervision._index import RowIndex, align, check_same_index
+from likewise.supervision._index import RowIndex, align, check_same_index, labels_of_rows
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links, parse_link
 from likewise.supervision._rows import (
@@ -63,8 +63,13 @@ class Supervision:
     Supervision(8 rows: 2 must, 2 cannot; 1 label(s) of 1 class(es))
     """
 
-    def __init__(self, n_samples: int, parts: Mapping[str, _Part] | None = None) -> None:
+    _index: tuple[Any, ...] | None
+
+    def __init__(
+        self, n_samples: int, parts: Mapping[str, _Part] | None = None, index: tuple[Any, ...] | None = None
+    ) -> None:
         object.__setattr__(self, "_n_samples", check_n_samples(n_samples))
+        object.__setattr__(self, "_index", index)  # the labels of the rows, if hints were made with them
         kept = {kind: part for kind in KINDS if (part := (parts or {}).get(kind)) is not None and len(part)}
         object.__setattr__(self, "_parts", kept)
 
@@ -134,7 +139,7 @@ class Supervision:
             must_group_weights,
             cannot_group_weights,
         )
-        return cls(n, {"links": links})
+        return cls(n, {"links": links}, names.labels)
 
     @classmethod
     def from_frame(
@@ -195,13 +200,14 @@ class Supervision:
                 raise SupervisionError(f"row {row} of the frame: {error}") from None
             pairs[kind].append(tuple(names.row(label, f"row {row} of the frame") for label in cells[:2]))
             pair_weights[kind].append(cells[3])
-        return cls.from_links(
+        links = Links.of(
             names.n_samples,
             pairs["must"],
             pairs["cannot"],
-            must_weights=pair_weights["must"],
-            cannot_weights=pair_weights["cannot"],
+            pair_weights["must"],
+            pair_weights["cannot"],
         )
+        return cls(names.n_samples, {"links": links}, names.labels)
 
     @classmethod
     def from_triplets(
@@ -238,7 +244,8 @@ class Supervision:
         """
         names = RowIndex.of(index, n_samples)
         rows = names.rows(triplets, "triplets", width=3)
-        return cls(names.n_samples, {"triplets": Triplets.of(names.n_samples, rows, answers, weights)})
+        part = Triplets.of(names.n_samples, rows, answers, weights)
+        return cls(names.n_samples, {"triplets": part}, names.labels)
 
     @classmethod
     def from_bags(
@@ -261,7 +268,7 @@ class Supervision:
         Supervision(3 rows: 2 bag(s), 1 of them labelled)
         """
         part = Bags.of(align(bags, index, "bags"), bag_labels)
-        return cls(len(part.codes), {"bags": part})
+        return cls(len(part.codes), {"bags": part}, labels_of_rows(index))
 
     @classmethod
     def from_labels(cls, labels: Any, *, index: Any = None, missing: Any = -1) -> Supervision:
@@ -297,7 +304,7 @@ class Supervision:
         part = Labels.of(align(labels, index, "labels"), missing)
         if missing == -1 and not isinstance(missing, bool):
             part.warn_of_two_signs()
-        return cls(len(part.codes), {"labels": part})
+        return cls(len(part.codes), {"labels": part}, labels_of_rows(index))
 
     # ------------------------------------------------------------------ being row-aligned
 
@@ -328,9 +335,9 @@ class Supervision:
         if not len(rows):
             raise SupervisionError(f"the index selects none of the {self.n_samples} rows.")
         positions = first_positions(rows, self.n_samples)
-        return Supervision(
-            len(rows), {kind: part.restrict(rows, positions) for kind, part in self._all.items()}
-        )
+        parts = {kind: part.restrict(rows, positions) for kind, part in self._all.items()}
+        index = None if self._index is None else tuple(self._index[row] for row in rows)
+        return Supervision(len(rows), parts, index)
 
     def named(self) -> tuple[IntArray, Supervision]:
         """Return the rows that hints name, ascending, and the hints about these rows alone, renumbered.
@@ -365,7 +372,7 @@ class Supervision:
         for kind in self._all.keys() & other._all.keys():
             mine: Any = self._all[kind]
             parts[kind] = mine.union(other._all[kind], self.n_samples)
-        return Supervision(self.n_samples, parts)
+        return Supervision(self.n_samples, parts, self._index if self._index is not None else other._index)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Supervision) and self._key() == other._key()
@@ -374,7 +381,7 @@ class Supervision:
         return hash(self._key())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Supervision, (self.n_samples, self._all))
+        return (Supervision, (self.n_samples, self._all, self._index))
 
     def __deepcopy__(self, memo: Any) -> Supervision:
         return self  # nothing inside can change
