@@ -76,14 +76,15 @@ lint: $(VENV)/.dev  ## form and types
 	$(BIN)/mypy
 	@if command -v npm >/dev/null && $(MAKE) --no-print-directory tools/node_modules/.made; \
 		then $(MAKE) --no-print-directory types; \
-		else echo "the types of the pages are not checked: Node or its package typescript cannot be had here"; fi
+		else echo "types of the pages and of public names are not checked: npm or its packages are not available"; fi
 
 tools/node_modules/.made: tools/package.json
 	npm install --prefix tools --silent --no-audit --no-fund --no-package-lock --fetch-timeout=30000 --fetch-retries=1
 	@touch $@
 
-types: tools/node_modules/.made  ## types of the studio's pages, where Node is
+types: $(VENV)/.dev tools/node_modules/.made  ## types of the studio's pages and of public names, where npm is
 	tools/node_modules/.bin/tsc -p tools/tsconfig.json
+	$(BIN)/python tools/check_types.py tools/node_modules/.bin/pyright
 
 format: $(VENV)/.dev  ## put the form right
 	$(BIN)/ruff check --fix .

@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "likewise"
 FLOORS = [
-    {"exceptions", "kernels", "_optional", "_compat", "_files", "_html", "_locks", "_threads"},
+    {"exceptions", "kernels", "_optional", "_compat", "_files", "_html", "_locks", "_threads", "_typing"},
     {"supervision", "hierarchy"},
     {
         "base",

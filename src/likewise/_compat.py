@@ -1,23 +1,131 @@
-"""What differs between the versions of scikit-learn that likewise runs on."""
+"""What differs between the versions of scikit-learn that likewise runs on, and its base classes with types.
+
+scikit-learn has no type annotations: a class derived from its `BaseEstimator` has an unknown base, and type
+checkers then accept any attribute, misspelt ones included. Under `TYPE_CHECKING` the bases are declared here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-try:  # scikit-learn 1.9 and newer
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+import numpy as np
+from sklearn.utils import check_random_state as _check_random_state
 
-    HAS_CALLBACKS = True
-except ImportError:
-    HAS_CALLBACKS = False
+if TYPE_CHECKING:
+    from typing import Self
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method as it is."""
-        return method
+    HAS_CALLBACKS: bool
+    Method = TypeVar("Method", bound=Callable[..., Any])
+
+    class BaseEstimator:
+        """Parameters by name, as in scikit-learn."""
+
+        n_features_in_: int
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Return the parameters."""
+
+        def set_params(self, **params: Any) -> Self:
+            """Set parameters."""
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]:
+            """Return the names of the parameters."""
+
+        def __getstate__(self) -> dict[str, Any]:
+            """Return what is pickled."""
+
+        def __sklearn_tags__(self) -> Any:
+            """Return what scikit-learn may expect of the estimator."""
+
+        def get_metadata_routing(self) -> Any:
+            """Return the requests for metadata."""
+
+        def set_fit_request(self, **requests: bool | str | None) -> Self:
+            """Request metadata such as ``supervision`` for ``fit``."""
+
+        def set_score_request(self, **requests: bool | str | None) -> Self:
+            """Request metadata such as ``sample_weight`` for ``score``."""
+
+    class ClusterMixin:
+        """A clusterer of scikit-learn."""
+
+    class ClassifierMixin:
+        """A classifier of scikit-learn."""
+
+    class TransformerMixin:
+        """A transformer of scikit-learn."""
+
+        def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **fit_params: Any) -> np.ndarray:
+            """Fit, and transform the same rows."""
+
+        def set_output(self, *, transform: str | None = None) -> Self:
+            """Choose the container that ``transform`` returns."""
+
+    class ClassNamePrefixFeaturesOutMixin:
+        """Names of columns made from the name of the class."""
+
+        def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+            """Return the names of the columns that ``transform`` makes."""
+
+    class MetaEstimatorMixin:
+        """An estimator that fits another one."""
+
+    class CallbackSupportMixin:
+        """Callbacks during ``fit``, in scikit-learn 1.9 and newer."""
+
+    def with_callbacks(method: Method) -> Method:
+        """Run the callbacks around ``fit``."""
+
+else:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        ClusterMixin,
+        MetaEstimatorMixin,
+        TransformerMixin,
+    )
+
+    try:  # scikit-learn 1.9 and newer
+        from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+        HAS_CALLBACKS = True
+    except ImportError:
+        HAS_CALLBACKS = False
+
+        class CallbackSupportMixin:
+            """Stands in where scikit-learn has no callbacks."""
+
+        def with_callbacks(method):
+            """Return the method as it is."""
+            return method
 
 
-__all__ = ["HAS_CALLBACKS", "CallbackSupportMixin", "with_callbacks"]
+def check_random_state(random_state: RandomStateLike) -> np.random.RandomState:
+    """Return scikit-learn's random state for a seed; a `numpy.random.Generator` shares its stream.
+
+    >>> first, second = (check_random_state(np.random.default_rng(0)) for _ in range(2))
+    >>> first.randint(10**6) == second.randint(10**6)
+    True
+    """
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return _check_random_state(random_state)
+
+
+__all__ = [
+    "HAS_CALLBACKS",
+    "BaseEstimator",
+    "CallbackSupportMixin",
+    "ClassNamePrefixFeaturesOutMixin",
+    "ClassifierMixin",
+    "ClusterMixin",
+    "MetaEstimatorMixin",
+    "TransformerMixin",
+    "check_random_state",
+    "with_callbacks",
+]

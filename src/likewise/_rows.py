@@ -360,6 +360,9 @@ class MappedRows(Rows):
     The operating system reads ahead, and with several threads one block is read while others are worked on.
     """
 
+    shape: tuple[int, int]
+    threads: int
+
     def __init__(
         self,
         X: np.ndarray,
@@ -371,8 +374,8 @@ class MappedRows(Rows):
     ) -> None:
         self._X, self._functions, self._scratch = X, functions, scratch
         self.shape, self.threads = (X.shape[0], X.shape[1]), threads
-        self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        self.blocks = _threads.row_blocks(len(X)) if blocks is None else blocks
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self.blocks: Sequence[slice] = _threads.row_blocks(len(X)) if blocks is None else blocks
 
     def _made(self, raw: np.ndarray) -> np.ndarray:
         # A plain array first: a memmap's own arithmetic looks after its file at every step.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from likewise._compat import HAS_CALLBACKS, CallbackSupportMixin
+from likewise._compat import HAS_CALLBACKS, BaseEstimator, CallbackSupportMixin, ClusterMixin
 from likewise._rows import Block, Rows, as_rows, lies_elsewhere
 from likewise.exceptions import (
     InconsistentSupervisionError,
@@ -28,6 +28,9 @@ from likewise.exceptions import (
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import find_crowd
 from likewise.supervision._index import check_row_labels
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,8 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     what its parameters may be in ``_rules``. Hints are routed by default wherever scikit-learn's metadata
     routing is enabled.
     """
+
+    feature_names_in_: np.ndarray
 
     _honours: ClassVar[frozenset[str]] = frozenset()
     _rules: ClassVar[dict[str, Rule]] = {}
@@ -441,6 +446,7 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
     """A clusterer that takes hints beside the rows: ``fit(X, supervision=hints)``."""
 
     n_clusters: int
+    labels_: np.ndarray
 
     def _check_fit(
         self, X: Any, y: Any, supervision: Any, *, in_blocks: bool = False
@@ -499,10 +505,23 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
             )
         return found < n_clusters
 
-    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
+    @abstractmethod
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
+        """Cluster the rows of X, guided by the hints."""
+
+    def fit_predict(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> np.ndarray:
         """Fit, and return the cluster of each row. Takes what ``fit`` takes."""
-        labels: np.ndarray = self.fit(X, **kwargs).labels_
-        return labels
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.fit(X, supervision=supervision, **weight).labels_
 
     def _warn_not_converged(self, n_iter: int) -> None:
         warn_caller(

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,16 @@ from likewise.active._state import checked_rows
 from likewise.base import choice, either, integer, warn_caller
 from likewise.exceptions import LikewiseError
 
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike
+
 Progress = bool | Callable[[int, int], Any] | None
 
 
 def compare(
     strategies: Any,
-    X: Any,
-    truth: Any,
+    X: MatrixLike,
+    truth: ArrayLike,
     *,
     n_clusters: int | None = None,
     model: Any = None,

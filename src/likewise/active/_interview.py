@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,10 @@ from likewise.active._stopping import Outlook, outlook
 from likewise.active.strategies import default_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
+    from likewise.supervision._ids import RowIds
 
 
 class Interview:
@@ -146,9 +150,11 @@ class Interview:
     (True, 0, 2)
     """
 
+    pool: Pool | None
+
     def __init__(
         self,
-        X: Any,
+        X: MatrixLike,
         *,
         model: Any = None,
         strategy: Strategy | str | None = None,
@@ -162,15 +168,15 @@ class Interview:
         pool: Pool | Literal["auto"] | None = "auto",
     ) -> None:
         self.X, self.pool = checked_data(X, pool)
-        self.ids = checked_ids(ids, self.n_samples)
-        self.seed = whole("seed", seed, low=0)
-        self.budget = budget if budget is None else whole("budget", budget, low=0)
+        self.ids: RowIds | None = checked_ids(ids, self.n_samples)
+        self.seed: int = whole("seed", seed, low=0)
+        self.budget: int | None = budget if budget is None else whole("budget", budget, low=0)
         if not isinstance(discover, bool | np.bool_):
             raise ValueError(f"Interview: discover must be True or False, got {discover!r}.")
-        self.discover = bool(discover)
-        self.errors = check_errors(errors)
-        self.given = checked_hints(supervision, self.n_samples)
-        self.n_clusters = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
+        self.discover: bool = bool(discover)
+        self.errors: float | str = check_errors(errors)
+        self.given: Supervision = checked_hints(supervision, self.n_samples)
+        self.n_clusters: int | None = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
         warn_of_crowd(self.given, self._n_known_clusters)
         if isinstance(strategy, str):
             if model is None and self.n_clusters is not None:
@@ -178,11 +184,11 @@ class Interview:
             strategy = strategy_named(strategy)
         if strategy is None:
             strategy = default_strategy(model is not None or self.n_clusters is not None, model is not None)
-        self.strategy = checked_strategy(strategy)
-        self.model_is_default = model is None
+        self.strategy: Strategy = checked_strategy(strategy)
+        self.model_is_default: bool = model is None
         if model is None and self.n_clusters is not None:
             model = default_model(self.n_clusters)
-        self.model = None if model is None else check_model(model, self.strategy, self.given)
+        self.model: Any | None = None if model is None else check_model(model, self.strategy, self.given)
         parameters = {} if self.model is None else self.model.get_params()
         self._weighs_errors = self.errors != 0 and "error_rate" in parameters
         self._learns_metric = bool(parameters.get("learn_metric"))
@@ -455,7 +461,7 @@ class Interview:
     def load(
         cls,
         path: str | os.PathLike[str],
-        X: Any,
+        X: MatrixLike,
         *,
         model: Any = None,
         strategy: Strategy | str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from likewise._rows import Rows, as_rows, drawn_rows
 from likewise.active._doubt import Sites, rows_in_doubt
 from likewise.active._survey import IntArray, Survey
 from likewise.base import Rule, check_parameters, choice, integer, real
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
 
 # With more rows than so many an interview looks at a pool of them: the first fit to all would take long.
 LARGE = 100_000
@@ -99,7 +102,7 @@ class Pool:
                 "one, or look at all rows: Interview(X, pool=None)."
             )
 
-    def survey(self, X: Any, *, seed: int = 0) -> Survey:
+    def survey(self, X: MatrixLike, *, seed: int = 0) -> Survey:
         """Draw the sample and find its neighbours: what both other methods begin with, to be used again.
 
         Parameters
@@ -115,7 +118,7 @@ class Pool:
         return Survey.of(drawn, rows.take(drawn), self.n_neighbors, self.neighbor_search, seed % 2**31)
 
     def first(
-        self, X: Any, *, named: Iterable[int] = (), seed: int = 0, survey: Survey | None = None
+        self, X: MatrixLike, *, named: Iterable[int] = (), seed: int = 0, survey: Survey | None = None
     ) -> IntArray:
         """Return the rows of a pool that knows no answers, ascending.
 
@@ -135,7 +138,7 @@ class Pool:
 
     def refreshed(
         self,
-        X: Any,
+        X: MatrixLike,
         among: Any,
         labels: Any,
         *,

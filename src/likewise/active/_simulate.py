@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from likewise.active._questions import Question, Reply, Said
 from likewise.base import choice, either, integer
 from likewise.exceptions import LikewiseError, OracleError, SupervisionError
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike
 
 FloatArray = npt.NDArray[np.float64]
 Score = Callable[[Any, Any], float]
@@ -110,7 +113,7 @@ def simulate(
     oracle: Oracle,
     budget: int | None = None,
     *,
-    truth: Any,
+    truth: ArrayLike,
     score: Score = adjusted_rand_score,
     every: int = 1,
     progress: Callable[[int, int | None], Any] | None = None,

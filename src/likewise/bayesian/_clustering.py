@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from likewise._compat import with_callbacks
+from likewise._compat import check_random_state, with_callbacks
 from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real
 from likewise.bayesian._answers import LOUDEST
 from likewise.bayesian._mode import climb, starts
@@ -24,6 +23,10 @@ from likewise.bayesian._triplets import score_triplets
 from likewise.evaluation import link_satisfaction, triplet_satisfaction
 from likewise.exceptions import InfeasibleSupervisionError, SupervisionError
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+    from likewise.evaluation import Satisfaction, TripletSatisfaction
 
 # The prior of the particles looks at no more rows than this; the mean over them is near that over all.
 _PRIOR_ROWS = 1000
@@ -151,6 +154,17 @@ class BayesianClustering(HintedClusterer):
     (2, 2)
     """
 
+    n_steps_: int
+    log_posterior_: float
+    n_iter_: int
+    converged_: bool
+    coef_: Any
+    intercept_: Any
+    exact_: bool
+    labels_: np.ndarray
+    violations_: Satisfaction
+    triplet_violations_: TripletSatisfaction
+
     _honours: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
     _rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
@@ -184,7 +198,7 @@ class BayesianClustering(HintedClusterer):
         max_iter: int = 200,
         tol: float = 1e-6,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.precision = precision
@@ -203,7 +217,9 @@ class BayesianClustering(HintedClusterer):
     # ------------------------------------------------------------------ fitting
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
         """Cluster the rows of X, guided by the answers.
 
         Parameters
@@ -344,17 +360,17 @@ class BayesianClustering(HintedClusterer):
         check_is_fitted(self)
         return self._features(self._scaler, self._check_X(X, reset=False))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probabilities of the clusters by the most probable weights, (n_samples, n_clusters)."""
         probability: np.ndarray = softmax(self._seen(X) @ self._posterior.mode.T, axis=1)
         return probability
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most probable cluster of each row, by the most probable weights."""
         labels: np.ndarray = self.predict_proba(X).argmax(axis=1).astype(np.int32)
         return labels
 
-    def membership_samples(self, X: Any = None) -> np.ndarray:
+    def membership_samples(self, X: MatrixLike | None = None) -> np.ndarray:
         """Return the probabilities of the clusters by each particle, (n_particles, n_samples, n_clusters).
 
         Without X they are those of the rows of the fit, and rows that answers name hear the answers. The
@@ -366,7 +382,7 @@ class BayesianClustering(HintedClusterer):
             return self._posterior.new_proba(self._seen(X))
         return self._posterior.proba()
 
-    def co_membership_proba(self, X: Any = None, *, pairs: Any = None) -> np.ndarray:
+    def co_membership_proba(self, X: MatrixLike | None = None, *, pairs: Any = None) -> np.ndarray:
         """Return the posterior probability that two rows are together, over all particles.
 
         Parameters
@@ -452,7 +468,7 @@ class BayesianClustering(HintedClusterer):
         rows = checked_rows(triplets, r.shape[1], width=3, what="triplets")
         return score_triplets(r, rows, criterion=criterion, epsilon=self.epsilon)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
         """Return the information (in nats) that the rows hold about their clusters; higher is better."""
         value, _ = Prior(1.0, 1.0, 1.0).gradient(np.log(np.maximum(self.predict_proba(X), 1e-300)))
         return value

@@ -36,6 +36,11 @@ class Files:
     Wrong names are refused when this is made, not after the answers.
     """
 
+    data: str
+    save: str
+    hints: str | None
+    labels: str | None
+
     def __init__(
         self, data: str, known: tuple[str, ...], save: str | None, hints: str | None, labels: str | None
     ) -> None:
@@ -52,7 +57,7 @@ class Files:
                 check_output(file, endings, option)
                 check_writer(file)
         self.data, self.save, self.hints, self.labels = data, path, hints, labels
-        self.resumed = False
+        self.resumed: bool = False
         self.note: str | None = None
         self._growing: GrowingFile | None = None
 

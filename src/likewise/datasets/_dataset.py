@@ -13,6 +13,7 @@ from likewise.datasets._entry import Origin
 from likewise.exceptions import SupervisionError
 
 if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
     from likewise.supervision import Supervision
 
 Label = str | int
@@ -71,7 +72,7 @@ class Dataset:
     views: npt.NDArray[np.str_] | None = None
     ids: npt.NDArray[np.str_] | None = None
 
-    def supervision(self, labelled: float = 1.0, *, random_state: Any = None) -> Supervision:
+    def supervision(self, labelled: float = 1.0, *, random_state: RandomStateLike = None) -> Supervision:
         """Return what is known of the rows besides their features, as hints: the bags and their labels.
 
         Parameters

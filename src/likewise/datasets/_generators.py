@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -56,7 +59,7 @@ def make_two_views(
     n_groups: int = 3,
     stretch: float = 3.0,
     n_noise: int = 0,
-    random_state: Any = None,
+    random_state: RandomStateLike = None,
 ) -> Toy:
     """Make blobs that can be split in two ways, of which the less wide one is meant.
 
@@ -95,7 +98,7 @@ def make_two_views(
     >>> adjusted_rand_score(toy.y, found) < 0.2, adjusted_rand_score(toy.y_other, found) > 0.95
     (True, True)
     """
-    from sklearn.utils import check_random_state
+    from likewise._compat import check_random_state
 
     _at_least(2, n_groups=n_groups)
     _at_least(n_groups**2, n_samples=n_samples)
@@ -112,7 +115,7 @@ def make_two_views(
     return Toy(X, y, y_other)
 
 
-def make_moons(n_samples: int = 300, *, noise: float = 0.06, random_state: Any = None) -> Toy:
+def make_moons(n_samples: int = 300, *, noise: float = 0.06, random_state: RandomStateLike = None) -> Toy:
     """Make two interleaved half circles, which no two centres can tell apart.
 
     Parameters
@@ -148,7 +151,7 @@ def make_label_tree(
     n_features: int = 10,
     max_depth: int = 3,
     missing_rate: float = 0.3,
-    random_state: Any = None,
+    random_state: RandomStateLike = None,
 ) -> LabelTree:
     """Make rows with several labels from a random tree over the labels, and lose some of the labels.
 
@@ -186,7 +189,7 @@ def make_label_tree(
     >>> bool((tree.Z <= tree.Y).all())
     True
     """
-    from sklearn.utils import check_random_state
+    from likewise._compat import check_random_state
 
     _at_least(1, n_samples=n_samples, n_labels=n_labels, n_features=n_features, max_depth=max_depth)
     if not 0 <= missing_rate < 1:

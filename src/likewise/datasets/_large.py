@@ -119,6 +119,8 @@ class ParquetRows(MappedRows):
     True
     """
 
+    columns: tuple[str, ...]
+
     def __init__(
         self,
         path: Any,
@@ -131,7 +133,7 @@ class ParquetRows(MappedRows):
         self._path = path
         self._footers = [footer(file) for file in listed(path)]
         self.columns, dtype = chosen(self._footers, columns)
-        self.names = self.columns
+        self.names: tuple[str, ...] = self.columns
         n_rows = sum(one.n_rows for one in self._footers)
         blocks = _blocks(n_rows, len(self.columns), memory_limit, block_rows)
         # No rows are held: this stands for the file's shape and dtype until the rows are asked for.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.supervision import Supervision
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -45,7 +46,7 @@ class Spelling:
     words: tuple[str, ...]
     rows: npt.NDArray[np.int64] | None = None
 
-    def supervision(self, labelled: float = 1.0, *, random_state: Any = None) -> Supervision:
+    def supervision(self, labelled: float = 1.0, *, random_state: RandomStateLike = None) -> Supervision:
         """Return words and their letters as hints; `labelled` is the share of words whose letters are told.
 
         >>> spell("Twas brillig", random_state=0).supervision(labelled=0.5, random_state=0)
@@ -59,13 +60,13 @@ class Spelling:
 
 def spell(
     text: str,
-    X: Any = None,
-    y: Any = None,
+    X: MatrixLike | None = None,
+    y: ArrayLike | None = None,
     *,
     replace: bool = False,
     exclude: Any = None,
     hyphens: bool = False,
-    random_state: Any = None,
+    random_state: RandomStateLike = None,
 ) -> Spelling:
     """Spell a text with pictures of letters: multi-instance data with a known answer.
 
@@ -113,8 +114,7 @@ def spell(
     >>> spelled.bag_labels[1]
     ('B', 'G', 'I', 'L', 'R')
     """
-    from sklearn.utils import check_random_state
-
+    from likewise._compat import check_random_state
     from likewise.supervision._rows import check_rows
 
     pattern = _HYPHENED if hyphens else _WORD
@@ -137,7 +137,7 @@ def spell(
         drawn = drawn + rng.normal(size=drawn.shape)
     else:
         source = np.asarray(X, dtype=np.float64)
-        known = np.array([str(label).upper() for label in y], dtype=np.str_)
+        known = np.array([str(label).upper() for label in np.asarray(y)], dtype=np.str_)
         if source.ndim != 2 or len(source) != len(known):
             raise ValueError(
                 f"X must be of shape (n_samples, n_features) and y name the letter of each of its rows; "

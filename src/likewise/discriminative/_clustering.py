@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from likewise._compat import with_callbacks
+from likewise._compat import check_random_state, with_callbacks
 from likewise._rows import Rows
 from likewise._threads import n_threads
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
@@ -19,6 +18,10 @@ from likewise.discriminative._model import SOFT_EPSILONS, Few, SoftmaxClusterer,
 from likewise.discriminative._noise import Noise, NoiseKind
 from likewise.discriminative._order import OrderedRows
 from likewise.discriminative._space import Space
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+    from likewise.supervision import Supervision
 
 Neither = Literal["use", "drop"]
 
@@ -154,6 +157,14 @@ class DiscriminativeClustering(SoftmaxClusterer):
     True
     """
 
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    noise_: Noise
+    lower_bounds_: np.ndarray
+    lower_bound_: float
+    n_iter_: int
+    converged_: bool
+
     _honours: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
     _rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
@@ -186,7 +197,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         n_init: int = 6,
         max_iter: int = 300,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -207,7 +218,14 @@ class DiscriminativeClustering(SoftmaxClusterer):
     # ------------------------------------------------------------------ fitting
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None) -> Any:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Cluster the rows of X, guided by the hints.
 
         Parameters

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from likewise._compat import with_callbacks
+from likewise._compat import check_random_state, with_callbacks
 from likewise._rows import Rows
 from likewise._threads import n_threads
 from likewise.base import Progress, Rule, choice, either, integer, real
@@ -22,6 +21,9 @@ from likewise.discriminative._order import OrderedRows
 from likewise.discriminative._softmax import Objective
 from likewise.discriminative._space import Space
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 # So many rows are fetched at once and then dealt into batches: rows far apart are slow to fetch.
 _POOL_ROWS = 32_768
@@ -145,6 +147,13 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
     (5, 500)
     """
 
+    n_iter_: int
+    n_steps_: int
+    n_rows_seen_: int
+    lower_bound_: float
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
     _honours: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
     _rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
@@ -177,7 +186,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         n_init: int = 3,
         max_iter: int = 500,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -197,7 +206,14 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
     # ------------------------------------------------------------------ fitting
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None) -> Any:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Cluster the rows of X by batches drawn at random, guided by the hints.
 
         What was fitted before is forgotten. Takes what :meth:`DiscriminativeClustering.fit` takes.
@@ -227,8 +243,13 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         return self
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None
-    ) -> Any:
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Make one step on a batch of rows; the first batch also gives the start.
 
         Parameters

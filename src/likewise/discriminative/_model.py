@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import entr, softmax
@@ -24,6 +24,10 @@ from likewise.discriminative._starts import Starts
 from likewise.evaluation import link_satisfaction, triplet_satisfaction
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike
+    from likewise.evaluation import Satisfaction, TripletSatisfaction
 
 # Iterations after which the promising start is known: later ones seldom change the order of the bounds.
 _TRIAL = 10
@@ -162,6 +166,10 @@ def _information(model: Model, block: Block) -> np.ndarray:
 class SoftmaxClusterer(HintedClusterer):
     """Base of the family. A member says how the weights are fitted."""
 
+    labels_: np.ndarray
+    violations_: Satisfaction
+    triplet_violations_: TripletSatisfaction
+
     _reads_blocks = True
 
     tau: float
@@ -252,19 +260,21 @@ class SoftmaxClusterer(HintedClusterer):
         rows.threads = n_threads(rows.shape[0] * self.coef_.size, self.n_jobs)
         return rows
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: MatrixLike) -> Any:
         """Return the logits of the clusters, shape (n_samples, n_clusters). Takes what `fit` takes."""
         return self._new_rows(X).produce(self._model().logits, np.float64, self.n_clusters)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: MatrixLike) -> Any:
         """Return the probabilities of the clusters, shape (n_samples, n_clusters)."""
         return self._new_rows(X).produce(self._model().probabilities, np.float64, self.n_clusters)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Any:
         """Return the most probable cluster of each row, by the model alone."""
         return self._new_rows(X).produce(self._model().labels, np.int32)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the information (in nats) that the rows hold about their clusters; higher is better.
 
         It is the entropy of the mean probabilities less the mean entropy: 0 for one cluster or none clear,

@@ -50,14 +50,19 @@ class DaskRows(Rows):
     make again what was kept of them, so that the result is the same.
     """
 
+    client: Any
+    names: Sequence[str] | None
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
     elsewhere = True
 
     def __init__(self, array: Any, client: Any, names: Sequence[str] | None = None) -> None:
         self.client, self.names = client, names
         self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), np.dtype(array.dtype)
         lengths = [int(n) for n in array.chunks[0]]
-        self.chunks = _cut(lengths)
-        self.blocks = [rows for chunk in self.chunks for rows in chunk.blocks]
+        self.chunks: list[Chunk] = _cut(lengths)
+        self.blocks: list[slice] = [rows for chunk in self.chunks for rows in chunk.blocks]
         self._futures = explained(client, lambda: client.compute(list(array.to_delayed().ravel())))
         self._data = uuid.uuid4().hex
         self._weights: list[Any] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -11,6 +11,9 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from likewise._html import render_table
 from likewise.evaluation._codes import IntArray, paired_codes
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def n_pairs(sizes: IntArray) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def pairwise_precision_recall_f(labels_true: Any, labels_pred: Any) -> PairwiseScores:
+def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> PairwiseScores:
     """Score the pairs of rows that a clustering puts together.
 
     With n_kc the number of rows in cluster k and class c, let TP = Σ C(n_kc, 2) be the pairs together in
@@ -108,7 +111,7 @@ def pairwise_precision_recall_f(labels_true: Any, labels_pred: Any) -> PairwiseS
     return Table.of(*paired_codes(labels_true, labels_pred)).pairwise()
 
 
-def pairwise_f(labels_true: Any, labels_pred: Any) -> float:
+def pairwise_f(labels_true: ArrayLike, labels_pred: Any) -> float:
     """Return the F score over pairs, 2 TP / (PP + PT).
 
     See :func:`pairwise_precision_recall_f` for the terms, the cost and the limiting cases.
@@ -121,7 +124,7 @@ def pairwise_f(labels_true: Any, labels_pred: Any) -> float:
     return pairwise_precision_recall_f(labels_true, labels_pred).f
 
 
-def purity_score(labels_true: Any, labels_pred: Any) -> float:
+def purity_score(labels_true: ArrayLike, labels_pred: Any) -> float:
     """Return the share of rows that are of the largest class of their cluster.
 
     Purity is Σ_k max_c n_kc / n, with n_kc the rows in cluster k and class c. It is never below the

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from likewise.evaluation._hint_folds import HintFold, HintKFold
 from likewise.evaluation._hint_scores import HeldOut, HintScoring, check_scoring
 from likewise.exceptions import SupervisionError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike, RandomStateLike
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -89,14 +92,14 @@ class HintValidation:
 
 def cross_validate_hints(
     estimator: Any,
-    X: Any,
+    X: MatrixLike,
     supervision: Supervision,
     *,
     cv: int | HintKFold = 5,
     scoring: HintScoring | Callable[[HeldOut], float] = "accuracy",
     as_links: bool = False,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: RandomStateLike = None,
     error_score: float | str = np.nan,
     progress: Callable[[int, int], Any] | None = None,
 ) -> HintValidation:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.utils import check_random_state
 
+from likewise._compat import check_random_state
 from likewise.exceptions import SupervisionError
 from likewise.supervision import TRIPLET_ANSWERS, Closure, Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -90,10 +93,10 @@ class HintKFold:
     Supervision(6 rows: 2 must, 1 cannot) [[0, 1], [0, 2], [0, 3]] 0
     """
 
-    def __init__(self, n_splits: int = 5, *, random_state: Any = None) -> None:
+    def __init__(self, n_splits: int = 5, *, random_state: RandomStateLike = None) -> None:
         if not isinstance(n_splits, int | np.integer) or isinstance(n_splits, bool) or n_splits < 2:
             raise ValueError(f"the number of folds must be an integer of at least 2, got {n_splits!r}.")
-        self.n_splits = int(n_splits)
+        self.n_splits: int = int(n_splits)
         self.random_state = random_state
 
     def __repr__(self) -> str:

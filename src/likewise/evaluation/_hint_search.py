@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._compat import CallbackSupportMixin, with_callbacks
+from likewise._compat import BaseEstimator, CallbackSupportMixin, MetaEstimatorMixin, with_callbacks
 from likewise.base import Progress, warn_caller
 from likewise.evaluation._hint_cv import (
     FoldResult,
@@ -27,6 +27,10 @@ from likewise.evaluation._hint_cv import (
 )
 from likewise.evaluation._hint_folds import HintFold
 from likewise.evaluation._hint_scores import check_scoring, usual_scoring
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+    from likewise.supervision import Supervision
 
 Rule = Literal["best", "one_standard_error"]
 
@@ -144,6 +148,20 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     ('mpck', {'n_clusters': 3}, (150,))
     """
 
+    best_index_: int
+    ties_: np.ndarray
+    best_method_: str
+    best_params_: dict[str, Any]
+    best_score_: float
+    n_splits_: int
+    n_scored_: int
+    n_implied_: int
+    cv_results_: dict[str, Any]
+    best_estimator_: Any
+    refit_time_: float
+    labels_: Any
+    n_features_in_: int
+
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     def __init__(
@@ -157,7 +175,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         refit: bool = True,
         as_links: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         error_score: float | str = np.nan,
         progress: Callable[[int, int], Any] | None = None,
     ) -> None:
@@ -176,7 +194,9 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     # ------------------------------------------------------------------ fitting
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> HintSearchCV:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
         """Score every candidate, choose one, and fit it with all hints.
 
         Parameters
@@ -204,6 +224,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
                 "param_grid is empty, so that there is nothing to choose; {} stands for the defaults."
             )
         folds = make_folds(X, supervision, self.cv, self.random_state)
+        assert supervision is not None  # or make_folds would have refused
         self.scoring_ = usual_scoring(folds) if self.scoring == "auto" else self.scoring
         score = check_scoring(self.scoring_)
         results = self._run(X, candidates, folds)
@@ -324,25 +345,27 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return self.best_estimator_
 
-    def fit_predict(self, X: Any, y: Any = None, *, supervision: Any = None) -> np.ndarray:
+    def fit_predict(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> np.ndarray:
         """Fit, and return the cluster of each row."""
         labels: np.ndarray = self.fit(X, supervision=supervision).labels_
         return labels
 
     @available_if(_delegated("predict"))
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the cluster of each new row, by the chosen model."""
         labels: np.ndarray = self._best().predict(X)
         return labels
 
     @available_if(_delegated("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the chance of each cluster for each row, by the chosen model."""
         chances: np.ndarray = self._best().predict_proba(X)
         return chances
 
     @available_if(_delegated("transform"))
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """Return what the chosen model's ``transform`` does."""
         out: np.ndarray = self._best().transform(X)
         return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from sklearn.metrics import (
@@ -17,6 +17,9 @@ from sklearn.metrics import (
 from likewise._html import render_table
 from likewise.evaluation._agreement import Table
 from likewise.evaluation._codes import check_same_rows, paired_codes
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike
 
 Rows = Literal["all", "untouched", "touched"]
 
@@ -66,7 +69,7 @@ class Scores:
 
 
 def scores(
-    labels_true: Any,
+    labels_true: ArrayLike,
     labels_pred: Any,
     *,
     supervision: Any = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,9 @@ from likewise.hierarchy._checks import (
 from likewise.hierarchy._consistency import Consistency
 from likewise.hierarchy._indicators import held_labels, with_labels
 from likewise.hierarchy._parts import parts_of_edges, parts_of_parents
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike
 
 
 class LabelHierarchy:
@@ -253,7 +256,7 @@ class LabelHierarchy:
 
     # ------------------------------------------------------------------ with label indicators
 
-    def close(self, Y: Any) -> Any:
+    def close(self, Y: ArrayLike) -> Any:
         """Give every row the ancestors of the labels that it holds.
 
         Parameters
@@ -278,7 +281,7 @@ class LabelHierarchy:
         closed.data[:] = 1
         return with_labels(Y, closed, self.names)
 
-    def consistency(self, Y: Any) -> Consistency:
+    def consistency(self, Y: ArrayLike) -> Consistency:
         """Count the rows that hold a label without one of its parents.
 
         Parameters

@@ -5,14 +5,17 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._compat import with_callbacks
+from likewise._compat import (
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_random_state,
+    with_callbacks,
+)
 from likewise._named import Named
 from likewise._rows import Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
@@ -22,6 +25,10 @@ from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import mean_row
 from likewise.seeding import MANY_ROWS, Tied, extend_seeds, fewest_broken, overdrawn, seeds_from_closure
 from likewise.supervision import Closure, Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+    from likewise.evaluation import Satisfaction
 
 # How many iterations of each start are made before the promising ones are chosen.
 _TRIAL = 5
@@ -34,6 +41,11 @@ _IS_ARRAY = Rule(
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClusterer):
     """Base of the k-means family. A member says how hinted rows are placed and what metric is learned."""
+
+    cluster_centers_: np.ndarray
+    n_iter_: int
+    objective_: float
+    violations_: Satisfaction
 
     _reads_blocks = True
     _rules: ClassVar[dict[str, Rule]] = {
@@ -53,7 +65,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         n_init: int = 5,
         max_iter: int = 300,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -101,7 +113,14 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     # ------------------------------------------------------------------ fitting
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None) -> Any:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Cluster the rows of X, guided by the hints.
 
         Parameters
@@ -271,7 +290,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         return rows, self._metric, np.asarray(self._assigned_to, dtype=np.float64)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Any:
         """Return the cluster of each new row: the nearest one, since nothing was said of it.
 
         Takes what `fit` takes.
@@ -279,12 +298,14 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows, metric, centers = self._new_rows(X)
         return rows.produce(partial(_nearest_center, metric, centers), np.int32)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Any:
         """Return the distance of each row to each centre, shape (n_samples, n_clusters)."""
         rows, metric, centers = self._new_rows(X)
         return rows.produce(partial(_distances, metric, centers), rows.dtype, len(centers))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return minus the cost of the rows in their nearest clusters, links left out. Higher is better."""
         rows, metric, centers = self._new_rows(X)
         return -self._with_weights(rows, sample_weight).sum(partial(_cost, metric, centers))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from likewise._compat import with_callbacks
+from likewise._compat import check_random_state, with_callbacks
 from likewise._named import Named
 from likewise._rows import ArrayRows, Block, Recipe, Rows, drawn_rows
 from likewise._threads import n_threads
@@ -23,6 +22,11 @@ from likewise.kmeans._running import SPAN, Batch, Running
 from likewise.kmeans._soft import SoftLinks
 from likewise.kmeans._stats import Held, label_recipe, mean_row
 
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike
+    from likewise.evaluation import Satisfaction
+    from likewise.supervision import Supervision
+
 # The first batch of a fit, which the starts are tried on, is so many batches long.
 _FIRST = 3
 # The most iterations that a start makes on the first batch.
@@ -33,6 +37,14 @@ _AT_ONCE = 8
 
 class FromBatches(SoftLinks):
     """Members that see the rows a batch at a time and keep sums of what they saw."""
+
+    n_iter_: int
+    cluster_centers_: np.ndarray
+    objective_: float
+    n_steps_: int
+    n_rows_seen_: int
+    labels_: np.ndarray
+    violations_: Satisfaction
 
     batch_size: int
     half_life: float | None
@@ -48,7 +60,14 @@ class FromBatches(SoftLinks):
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None) -> Any:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Cluster the rows of X from batches that are drawn among them, guided by the hints.
 
         Rows that hints name are gathered once and are in every batch, where they count for their share.
@@ -119,8 +138,13 @@ class FromBatches(SoftLinks):
         return self
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, supervision: Any = None, sample_weight: Any = None
-    ) -> Any:
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Take in one batch of rows, and hints about rows of this batch.
 
         The first batch also gives the start: several are drawn from it and followed on it until they settle,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,6 +73,8 @@ class SeededKMeans(KMeansFamily):
     >>> [model.classes_[label] for label in model.labels_]
     ['low', 'low', 'high', 'high']
     """
+
+    classes_: tuple[Hashable, ...]
 
     _honours: ClassVar[frozenset[str]] = frozenset({"labels"})
 

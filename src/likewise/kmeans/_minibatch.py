@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from likewise.base import Rule
 from likewise.kmeans._batches import FromBatches
 from likewise.kmeans._running import Running
 from likewise.kmeans._soft import MetricKind, MPCKMeans, PCKMeans
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 
 class MiniBatchPCKMeans(FromBatches, PCKMeans):
@@ -113,7 +116,7 @@ class MiniBatchPCKMeans(FromBatches, PCKMeans):
         tol: float = 1e-4,
         max_no_improvement: int | None = 10,
         reassignment_ratio: float = 0.01,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -206,7 +209,7 @@ reassignment_ratio, random_state, n_jobs
         tol: float = 1e-4,
         max_no_improvement: int | None = 10,
         reassignment_ratio: float = 0.01,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(

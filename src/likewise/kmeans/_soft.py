@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._stats import second_moment
 from likewise.seeding import Tied
 from likewise.supervision import Closure, Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 MetricKind = Literal["full", "diagonal"]
 
@@ -137,7 +140,7 @@ class PCKMeans(SoftLinks):
         n_init: int = 5,
         max_iter: int = 300,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -162,6 +165,8 @@ class PCKMeans(SoftLinks):
 class _LearnedMetric(SoftLinks):
     """Members that learn a metric."""
 
+    metrics_: np.ndarray
+
     _rescales_rows = True  # the inverse of a covariance may overflow where the covariance does not underflow
     _rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks._rules,
@@ -183,7 +188,7 @@ class _LearnedMetric(SoftLinks):
         n_init: int = 5,
         max_iter: int = 300,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(

@@ -6,21 +6,23 @@ from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._compat import with_callbacks
+from likewise._compat import ClassNamePrefixFeaturesOutMixin, TransformerMixin, with_callbacks
 from likewise.base import HintedEstimator, Progress, Rule, choice, either, real, warn_caller
 from likewise.exceptions import ThinSupervisionWarning
 from likewise.metric._matrix import components_of, is_positive_definite, size_of, total_covariance
 from likewise.metric._shrinkage import FOLDS, Learn, choose_shrinkage, shrink
 from likewise.supervision import Supervision
 from likewise.supervision._index import check_row_labels
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike
 
 IS_PRIOR: Rule = either(
     choice("identity", "covariance"),
@@ -57,7 +59,11 @@ class Learned:
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEstimator):
     """Base of the metric learners: hints in, a linear map out in which plain distances respect them."""
 
+    n_iter_: int
+    objective_: float
+
     _max_iter: ClassVar[int] = 1  # for learners without the parameter
+    prior: Any  # only of learners that have the parameter
     components_: np.ndarray
     shrinkage_: float
 
@@ -66,7 +72,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         """Return the metric for rows X (float64, centred) and hints, of which there may be none."""
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
         """Learn the metric from the hints.
 
         Parameters
@@ -190,7 +198,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             )
         return M
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """Return the rows mapped so that their Euclidean distances are the learned ones."""
         check_is_fitted(self)
         X = self._check_X(X, reset=False)

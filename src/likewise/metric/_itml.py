@@ -89,6 +89,8 @@ class ITML(MetricLearner):
     [[4.0, 0.0], [0.0, 0.1]]
     """
 
+    bounds_: tuple[float, float]
+
     _honours = frozenset({"links"})
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": real(0, strict=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -17,6 +17,9 @@ from likewise.metric._base import Learned, MetricLearner
 from likewise.metric._matrix import size_of
 from likewise.metric._told import IS_UNUSED, Unused, told_comparisons
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
 
 Kernel = Literal["linear", "poly", "rbf"]
 
@@ -181,7 +184,7 @@ class RelativeSVM(MetricLearner):
         values: np.ndarray = pairwise_kernels(X, landmarks, metric=self.kernel, **parameters)
         return values
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """Return the rows mapped so that their Euclidean distances are the learned ones."""
         check_is_fitted(self)
         if self.landmarks_ is None:

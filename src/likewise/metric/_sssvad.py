@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import softmax
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._compat import with_callbacks
+from likewise._compat import check_random_state, with_callbacks
 from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real
 from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
 from likewise.metric._told import IS_UNUSED, Comparisons, Unused, told_comparisons
 from likewise.seeding import extend_seeds, seeds_from_closure
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 
 class SSSVaD(HintedClusterer):
@@ -99,6 +101,12 @@ class SSSVaD(HintedClusterer):
     True
     """
 
+    labels_: np.ndarray
+    cluster_centers_: Any
+    feature_weights_: Any
+    objective_: Any
+    n_iter_: Any
+
     _honours = frozenset({"triplets"})
     _rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
@@ -124,7 +132,7 @@ class SSSVaD(HintedClusterer):
         n_init: int = 5,
         max_iter: int = 300,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.triplet_weight = triplet_weight
@@ -138,7 +146,9 @@ class SSSVaD(HintedClusterer):
         self.random_state = random_state
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
         """Cluster the rows of X, guided by the triplets.
 
         Parameters
@@ -204,7 +214,7 @@ class SSSVaD(HintedClusterer):
                 break
         return state
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the cluster of each new row: the nearest one, since nothing was said of it."""
         check_is_fitted(self)
         X = self._check_X(X, reset=False)

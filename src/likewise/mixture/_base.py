@@ -6,16 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._compat import with_callbacks
+from likewise._compat import check_random_state, with_callbacks
 from likewise._named import Named
 from likewise._rows import ArrayRows, Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
@@ -40,6 +39,10 @@ from likewise.mixture._ground import (
 from likewise.seeding import extend_seeds, fewest_broken, hinted_space, seeds_from_closure
 from likewise.supervision import Supervision
 
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+    from likewise.evaluation import Satisfaction
+
 # How many iterations of each start are made before the best of them is finished.
 _TRIAL = 15
 # Starts are made and tried on so many rows where there are more. Ten starts of 15 iterations then cost what
@@ -53,6 +56,16 @@ _IS_ARRAY = Rule(
 
 class MixtureFamily(HintedClusterer, ABC):
     """Base of the mixture family. A member says what links make of the classes of their rows."""
+
+    lower_bound_: float
+    lower_bounds_: np.ndarray
+    n_iter_: int
+    converged_: bool
+    labels_: np.ndarray
+    violations_: Satisfaction
+    weights_: np.ndarray
+    means_: np.ndarray
+    covariances_: np.ndarray
 
     _honours = frozenset({"links"})
     _reads_blocks = True
@@ -79,7 +92,7 @@ class MixtureFamily(HintedClusterer, ABC):
         max_iter: int = 200,
         tol: float = 1e-4,
         reg_covar: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -101,7 +114,9 @@ class MixtureFamily(HintedClusterer, ABC):
     # ------------------------------------------------------------------ fitting
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
         """Fit the mixture to the rows of X, guided by the links.
 
         Parameters
@@ -322,18 +337,18 @@ class MixtureFamily(HintedClusterer, ABC):
         rows.threads = n_threads(work, self.n_jobs)
         return rows
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Any:
         """Return the likeliest class of each new row: nothing was said of it.
 
         Takes what `fit` takes.
         """
         return self._new_rows(X).produce(self._mixture.own_labels, np.int32)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: MatrixLike) -> Any:
         """Return the probability of each class for each new row, shape (n_samples, n_clusters)."""
         return self._new_rows(X).produce(self._mixture.posterior, np.float64, self.n_clusters)
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: MatrixLike) -> Any:
         """Return the log density of each row under the mixture."""
         return self._new_rows(X).produce(self._mixture.log_density, np.float64)
 
@@ -342,7 +357,7 @@ class MixtureFamily(HintedClusterer, ABC):
         rows = self._new_rows(X)
         return float(rows.sum(partial(_log_density_of_block, self._mixture))), len(rows)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
         """Return the mean log density of the rows. Higher is better."""
         total, n_rows = self._log_likelihood(X)
         return total / n_rows
@@ -352,16 +367,18 @@ class MixtureFamily(HintedClusterer, ABC):
         covariances = KINDS[self.covariance_type].n_parameters(n_parts, d)
         return n_parts * d + covariances + n_parts - 1
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: MatrixLike) -> float:
         """Return the Bayesian information criterion on X, links left out. Lower is better."""
         total, n_rows = self._log_likelihood(X)
         return -2 * total + self._n_parameters() * float(np.log(n_rows))
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: MatrixLike) -> float:
         """Return the Akaike information criterion on X, links left out. Lower is better."""
         return -2 * self._log_likelihood(X)[0] + 2 * self._n_parameters()
 
-    def sample(self, n_samples: int = 1, *, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def sample(
+        self, n_samples: int = 1, *, random_state: RandomStateLike = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows from the mixture; return them and the class of each, class by class.
 
         `random_state` is that of the estimator where it is not given.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,6 +15,9 @@ from likewise.mixture._gaussians import CovarianceType
 from likewise.mixture._links import Units, component_network, refuse_large_groups, refuse_weights
 from likewise.mixture._relations import EquivalenceRelations, n_approximate
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 
 class EquivalenceGaussianMixture(MixtureFamily):
@@ -89,6 +92,8 @@ class EquivalenceGaussianMixture(MixtureFamily):
     True
     """
 
+    n_approximate_: int
+
     _rules: ClassVar[dict[str, Rule]] = {**MixtureFamily._rules, "normalize": choice(True, False)}
 
     def __init__(
@@ -102,7 +107,7 @@ class EquivalenceGaussianMixture(MixtureFamily):
         max_iter: int = 200,
         tol: float = 1e-4,
         reg_covar: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(

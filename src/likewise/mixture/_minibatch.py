@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from likewise._compat import check_random_state
 from likewise._rows import ArrayRows, Rows, drawn_rows
 from likewise.base import Progress, Rule, choice, integer, real
 from likewise.mixture._base import MixtureFamily
@@ -24,6 +24,9 @@ from likewise.mixture._relations import (
     relations_kind,
 )
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 # On how many rows the starts of a fit are tried where there are more: what five of the usual batches have.
 _TRIAL_ROWS = 10_240
@@ -211,6 +214,12 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     (3, 300, [1.0, 6.0])
     """
 
+    lower_bound_: float
+    n_steps_: int
+    n_iter_: int
+    n_rows_seen_: int
+    subcluster_weights_: np.ndarray
+
     _rules: ClassVar[dict[str, Rule]] = {
         **MixtureFamily._rules,
         "n_subclusters": integer(1),
@@ -236,7 +245,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         max_iter: int = 500,
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -323,7 +332,9 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         self.n_steps_ = self.n_iter_ = running.n_steps
         self.n_rows_seen_ = running.n_rows
 
-    def partial_fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
         """Go on with a batch of rows, guided by links about rows of this batch.
 
         The first batch makes the start, as a fit would, and needs at least `n_clusters` rows if the start is

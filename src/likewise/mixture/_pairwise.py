@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from likewise.mixture._relations import (
     relations_kind,
 )
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 
 class PairwiseGaussianMixture(MixtureFamily):
@@ -140,6 +143,10 @@ class PairwiseGaussianMixture(MixtureFamily):
     True
     """
 
+    subcluster_weights_: np.ndarray
+    n_approximate_: int
+    relations_: str | None
+
     _rules: ClassVar[dict[str, Rule]] = {
         **MixtureFamily._rules,
         "n_subclusters": integer(1),
@@ -158,7 +165,7 @@ class PairwiseGaussianMixture(MixtureFamily):
         max_iter: int = 200,
         tol: float = 1e-4,
         reg_covar: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(

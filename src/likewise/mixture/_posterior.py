@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from likewise.mixture._gaussians import CovarianceType
 from likewise.mixture._links import Units, refuse_weights
 from likewise.mixture._relations import ProjectedRelations
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 
 class PosteriorConstrainedGaussianMixture(MixtureFamily):
@@ -87,7 +90,7 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
         max_iter: int = 200,
         tol: float = 1e-4,
         reg_covar: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(

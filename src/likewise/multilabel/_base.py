@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from likewise._compat import BaseEstimator, ClassifierMixin
 from likewise.base import Rule, check_no_times, check_parameters, either, real
 from likewise.multilabel._labels import LabelColumns, check_labels
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike
 
 
 def is_share(v: Any) -> bool:
@@ -34,6 +37,8 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
     ``_fit`` and says ``_probabilities``; both get rows that were checked. The rest is the same for all.
     """
 
+    classes_: np.ndarray
+
     _rules: ClassVar[dict[str, Rule]] = {}
     threshold: Any
 
@@ -45,7 +50,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return the probability of each label for checked rows, of shape (n_samples, n_labels)."""
 
-    def fit(self, X: Any, Y: Any) -> Any:
+    def fit(self, X: MatrixLike, Y: ArrayLike) -> Self:
         """Learn from rows and their labels.
 
         Parameters
@@ -63,12 +68,12 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         self._fit(X, labels)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probability that each row holds each label, of shape (n_samples, n_labels)."""
         check_is_fitted(self, "classes_")
         return self._probabilities(self._check_X(X, reset=False))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
         return self._above(self.predict_proba(X))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
@@ -13,6 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from likewise.base import Rule, either, integer, real
 from likewise.multilabel._base import PER_LABEL, MultilabelClassifier
 from likewise.multilabel._labels import LabelColumns
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
 
 IS_RATE: Rule = either(
     Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1)), PER_LABEL
@@ -76,6 +79,10 @@ class BinaryRelevance(MultilabelClassifier):
     array([[1, 1]])
     """
 
+    coef_: np.ndarray
+    intercept_: Any
+    n_iter_: int
+
     _rules: ClassVar[dict[str, Rule]] = {
         "C": real(0, strict=True),
         "missing_rate": IS_RATE,
@@ -114,7 +121,7 @@ class BinaryRelevance(MultilabelClassifier):
         shares: np.ndarray = np.minimum(expit(self._recorded(X)) / (1.0 - rate), 1.0)
         return shares
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return how far each row is beyond the point where a label is held with probability one half.
 
         These are log-odds that the label would be recorded, less those of the point: they grow also where the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,9 @@ from likewise.multilabel._mutual_tree import (
     tree_marginals,
     tree_maximum,
 )
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
 
 Edges = Literal["all", "significant", "attracting"]
 Prediction = Literal["marginals", "map"]
@@ -132,6 +135,14 @@ class ChowLiuTree(MultilabelClassifier):
     array([[1, 1, 0]])
     """
 
+    mutual_information_: np.ndarray
+    tree_: np.ndarray
+    hierarchy_: LabelHierarchy
+    coef_: np.ndarray
+    parent_coef_: np.ndarray
+    intercept_: Any
+    n_iter_: int
+
     _rules: ClassVar[dict[str, Rule]] = {
         "C": real(0, strict=True),
         "edges": choice("all", "significant", "attracting"),
@@ -213,12 +224,12 @@ class ChowLiuTree(MultilabelClassifier):
     def _probabilities(self, X: Any) -> np.ndarray:
         return tree_marginals(expit(self._log_odds(X)), self.hierarchy_.parents, self.hierarchy_.order)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the log-odds of each label's probability, of shape (n_samples, n_labels)."""
         odds: np.ndarray = logit(np.clip(self.predict_proba(X), 1e-300, 1.0 - 1e-16))
         return odds
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
         if self.prediction == "marginals":
             return super().predict(X)

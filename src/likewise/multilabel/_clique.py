@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit, logit
@@ -16,6 +16,9 @@ from likewise.multilabel._clique_generation import Fitted, SoftMargin, extended,
 from likewise.multilabel._clique_hinge import CliqueGraph, HingeLoss
 from likewise.multilabel._clique_model import LabelGraph
 from likewise.multilabel._labels import LabelColumns
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
 
 Prediction = Literal["marginals", "map"]
 Loss = Literal["softmax", "hinge"]
@@ -138,6 +141,14 @@ class CliqueLabelGraph(MultilabelClassifier):
     >>> model.cliques_, bool(model.pair_weights_[0, 1] < -1)
     ([('0', '1')], True)
     """
+
+    coef_: np.ndarray
+    intercept_: Any
+    cliques_: list[tuple[int, ...]]
+    clique_weights_: np.ndarray
+    n_iter_: int
+    pair_weights_: np.ndarray
+    n_rounds_: int
 
     _graph: LabelGraph | CliqueGraph
     _rules: ClassVar[dict[str, Rule]] = {
@@ -294,12 +305,12 @@ class CliqueLabelGraph(MultilabelClassifier):
         shares: np.ndarray = expit(self._odds(X))
         return shares
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the log-odds of each label's probability, of shape (n_samples, n_labels)."""
         check_is_fitted(self, "classes_")
         return self._odds(self._check_X(X, reset=False))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
         if self.prediction == "marginals":
             return super().predict(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit, logit
@@ -16,6 +16,9 @@ from likewise.base import Rule, choice, either, integer, real
 from likewise.multilabel._base import MultilabelClassifier
 from likewise.multilabel._enrichment import Seen, enriching
 from likewise.multilabel._labels import LabelColumns, check_labels
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 CORRUPTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -125,6 +128,13 @@ class FastTag(MultilabelClassifier):
            [1.4, 1.1]])
     """
 
+    corruption_: float
+    ridge_: float
+    n_layers_: int
+    enrichment_: Any
+    coef_: Any
+    intercept_: Any
+
     _rules: ClassVar[dict[str, Rule]] = {
         "corruption": IS_CORRUPTION,
         "ridge": either(choice("auto"), real(0, strict=True)),
@@ -142,7 +152,7 @@ class FastTag(MultilabelClassifier):
         n_layers: int | Literal["auto"] = "auto",
         validation_fraction: float = 0.2,
         threshold: Any = 0.5,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.corruption = corruption
         self.ridge = ridge
@@ -217,7 +227,7 @@ class FastTag(MultilabelClassifier):
         scores: np.ndarray = X @ self.coef_.T + self.intercept_
         return scores
 
-    def enrich(self, Y: Any) -> np.ndarray:
+    def enrich(self, Y: ArrayLike) -> np.ndarray:
         """Return labels enriched by those that go with them: By, of shape (n_samples, n_labels)."""
         check_is_fitted(self, "classes_")
         labels = check_labels(Y, who=type(self).__name__)
@@ -225,7 +235,7 @@ class FastTag(MultilabelClassifier):
         enriched: np.ndarray = labels.Y @ self.enrichment_.T
         return enriched
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the log-odds of each label's probability, of shape (n_samples, n_labels)."""
         check_is_fitted(self, "classes_")
         slope, shift = self._curves

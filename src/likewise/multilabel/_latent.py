@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, log
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from likewise._compat import CallbackSupportMixin, with_callbacks
+from likewise._compat import CallbackSupportMixin, check_random_state, with_callbacks
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
@@ -53,6 +52,9 @@ from likewise.multilabel._steps import SCORES, next_tree
 from likewise.multilabel._summary import HierarchySummary, find_indistinguishable, summarise
 from likewise.multilabel._thresholds import best_thresholds
 from likewise.multilabel._trees import LearnedTree
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 _STARTS = ("auto", "inclusion", "counts", "chow-liu", "star")
 _FIRST_RATE = 0.2  # EM starts here if no cell identifies the missing rate
@@ -236,6 +238,21 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     True
     """
 
+    missing_rates_: np.ndarray
+    missing_rate_: float
+    n_anchors_: int
+    hierarchy_: LabelHierarchy
+    relaxations_: np.ndarray
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    log_likelihood_: float
+    objective_: float
+    objective_history_: np.ndarray
+    n_iter_: int
+    rate_is_known_: Any
+    indistinguishable_: tuple[tuple[str, str], ...]
+    thresholds_: np.ndarray
+
     _rules: ClassVar[dict[str, Rule]] = {
         "structure": choice("tree", "dag"),
         "start": _IS_START,
@@ -273,7 +290,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         threshold: Any = "f1",
         max_iter: int = 100,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.hierarchy = hierarchy
         self.structure = structure
@@ -293,7 +310,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self.random_state = random_state
 
     @with_callbacks
-    def fit(self, X: Any, Y: Any) -> LatentHierarchyClassifier:
+    def fit(self, X: MatrixLike, Y: ArrayLike) -> Self:
         """Learn the hierarchy, the missing rate and the classifier.
 
         Parameters
@@ -538,7 +555,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _probabilities(self, X: Any) -> np.ndarray:
         return self._marginals(X)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return log-odds of each label less those of its threshold.
 
         With ``decode="marginal"`` a label is predicted where this is above 0.
@@ -549,7 +566,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _above(self, probabilities: np.ndarray) -> np.ndarray:
         return (probabilities > self.thresholds_).astype(np.int64)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
         check_is_fitted(self, "classes_")
         if self.decode == "marginal":
@@ -564,7 +581,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         )
         return out
 
-    def complete_labels(self, X: Any, Y: Any) -> np.ndarray:
+    def complete_labels(self, X: MatrixLike, Y: ArrayLike) -> np.ndarray:
         """Return the chance that each row holds each label, given its features and what was recorded of it.
 
         Parameters
@@ -581,7 +598,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         X, Z = self._rows_and_labels(X, Y)
         return infer(self._model, self._model.logits(X), Z).one
 
-    def suggest(self, X: Any, Y: Any, top: int = 5, *, least: float = 0.0) -> list[Suggestion]:
+    def suggest(self, X: MatrixLike, Y: ArrayLike, top: int = 5, *, least: float = 0.0) -> list[Suggestion]:
         """Return labels that were not recorded, the likeliest first: what to ask annotators about.
 
         Parameters
@@ -624,7 +641,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         check_is_fitted(self, "classes_")
         return summarise(self)
 
-    def calibrate(self, X: Any, Y: Any) -> LatentHierarchyClassifier:
+    def calibrate(self, X: MatrixLike, Y: ArrayLike) -> Self:
         """Set the threshold of each label so that F1 is largest on these rows, whose labels may have gaps.
 
         With gaps at a known rate, recorded labels over 1 - α estimate the held ones without bias, those that

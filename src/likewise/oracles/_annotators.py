@@ -201,8 +201,10 @@ class Annotators:
                     "larger max_iter or tol.",
                     ConvergenceWarning,
                 )
-        self.annotators = tuple(self._annotator(a, unsure[name]) for a, name in enumerate(self.names))
-        self.verdicts = tuple(self._all_verdicts())
+        self.annotators: tuple[Annotator, ...] = tuple(
+            self._annotator(a, unsure[name]) for a, name in enumerate(self.names)
+        )
+        self.verdicts: tuple[Verdict, ...] = tuple(self._all_verdicts())
         if alone := [one for one in self.annotators if one.n_answers and not one.n_shared]:
             warn_caller(
                 f"{_listed(alone)} answered nothing that somebody else answered too, and nothing tells how "

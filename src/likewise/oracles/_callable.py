@@ -47,6 +47,8 @@ class CallableOracle:
     'SAME'
     """
 
+    n_calls: int
+
     def __init__(
         self, function: Callable[[Question], Any], *, retries: int = 0, budget: int | None = None
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.cluster.hierarchy import cut_tree, linkage
@@ -23,6 +23,9 @@ from likewise.oracles._simulated import (
     check_rows,
 )
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
 
 _GUESS = 0.5  # the chance of an error between two classes that cannot be told apart
 
@@ -61,7 +64,7 @@ class CoarseOracle:
     {'finch': 0, 'owl': 1, 'wren': 0}
     """
 
-    def __init__(self, y: Any, groups: int | Mapping[Any, Hashable], *, X: Any = None) -> None:
+    def __init__(self, y: Any, groups: int | Mapping[Any, Hashable], *, X: MatrixLike | None = None) -> None:
         labels = read_classes(y)
         self.groups: dict[Hashable, Hashable]
         if isinstance(groups, Mapping):
@@ -110,6 +113,8 @@ class ConfusionOracle(ErringOracle):
     >>> [str(oracle.answer(Question.pair(0, j))) for j in (1, 2)]
     ['SAME', 'DIFFERENT']
     """
+
+    confusion: dict[tuple[Any, Any], float]
 
     def __init__(self, y: Any, confusion: Mapping[tuple[Any, Any], float], *, seed: int = 0) -> None:
         super().__init__(y, seed)

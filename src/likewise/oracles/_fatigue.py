@@ -48,6 +48,10 @@ class FatigueOracle(ErringOracle):
     (3, 1.0)
     """
 
+    rate: float
+    final_rate: float
+    n_questions: int
+
     def __init__(
         self,
         y: Any,

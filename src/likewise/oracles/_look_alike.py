@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,9 @@ import numpy.typing as npt
 from likewise.active import Answer, Question
 from likewise.base import Rule, real
 from likewise.oracles._simulated import ErringOracle, FloatArray, Pairs, check_argument, check_rows
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
 
 IntArray = npt.NDArray[np.intp]
 
@@ -56,13 +59,13 @@ class LookAlikeOracle(ErringOracle):
     (0.62, 0.06)
     """
 
-    def __init__(self, y: Any, X: Any, *, rate: float = 0.1, seed: int = 0) -> None:
+    def __init__(self, y: Any, X: MatrixLike, *, rate: float = 0.1, seed: int = 0) -> None:
         super().__init__(y, seed)
         largest = Rule(
             f"a number from 0 to {_LARGEST_CHANCE}", lambda v: real(0).holds(v) and v <= _LARGEST_CHANCE
         )
         check_argument("LookAlikeOracle", "rate", rate, largest)
-        self.rate = float(rate)
+        self.rate: float = float(rate)
         self._X = check_rows("LookAlikeOracle", X, len(self._codes))
         i, j = _sample_pairs(np.flatnonzero(self._codes >= 0))
         distances = self._compute_distances(i, j)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from likewise.active import Oracle
 from likewise.base import choice
@@ -13,13 +13,16 @@ from likewise.oracles._look_alike import LookAlikeOracle
 from likewise.oracles._noisy import NoisyOracle
 from likewise.oracles._simulated import PROBABILITY, check_argument
 
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
+
 ErrorKind = Literal["uniform", "look-alike", "coarse", "fatigue", "confusion"]
 
 
 def make_oracle(
     kind: ErrorKind,
     y: Any,
-    X: Any = None,
+    X: MatrixLike | None = None,
     *,
     rate: float = 0.1,
     n_questions: int = 100,

@@ -55,8 +55,8 @@ class NoisyOracle(ErringOracle):
     ) -> None:
         super().__init__(y, seed)
         check_argument("NoisyOracle", "rate", rate, PROBABILITY)
-        self.rate = float(rate)
-        self.table = None if table is None else _check_table(table)
+        self.rate: float = float(rate)
+        self.table: dict[Answer, dict[Answer, float]] | None = None if table is None else _check_table(table)
 
     def _compute_chance(self, question: Question, pairs: Pairs) -> float:
         return self.rate

@@ -56,7 +56,7 @@ class ErringOracle(ABC):
 
     def __init__(self, y: Any, seed: int) -> None:
         check_argument(type(self).__name__, "seed", seed, integer(0))
-        self.seed = int(seed)
+        self.seed: int = int(seed)
         self._truth = LabelOracle(y)
         self._codes = self._truth._codes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,10 @@ from likewise.plotting._examples import (
 )
 from likewise.plotting._figure import Saved, clear_sides, new_figure
 from likewise.plotting._projection import project
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
+    from likewise.supervision import Supervision
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -86,6 +90,8 @@ class BagDisplay(Saved):
     >>> display.save("bags.png")  # doctest: +SKIP
     """
 
+    n_left_out_: int
+
     def __init__(
         self,
         X: FloatArray,
@@ -93,7 +99,7 @@ class BagDisplay(Saved):
         class_of_cluster: Sequence[Any],
         *,
         space: FloatArray,
-        supervision: Any = None,
+        supervision: Supervision | None = None,
         image_shape: tuple[int, int] | None = None,
         feature_names: Any = None,
     ) -> None:
@@ -116,11 +122,11 @@ class BagDisplay(Saved):
     @classmethod
     def from_predictions(
         cls,
-        X: Any,
+        X: MatrixLike,
         labels: Any,
         class_of_cluster: Sequence[Any],
         *,
-        supervision: Any = None,
+        supervision: Supervision | None = None,
         space: Any = None,
         image_shape: tuple[int, int] | None = None,
         n_examples: int = 8,
@@ -191,7 +197,9 @@ class BagDisplay(Saved):
         )
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, supervision: Any = None, **options: Any) -> BagDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: MatrixLike, supervision: Supervision | None = None, **options: Any
+    ) -> BagDisplay:
         """Draw what a fitted estimator made of rows in bags.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,10 @@ from likewise.exceptions import SupervisionError
 from likewise.plotting._figure import Saved, clear_sides, new_figure
 from likewise.plotting._links import drawn_links
 from likewise.plotting._projection import Plane, project
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
+    from likewise.supervision import Supervision
 
 # Okabe and Ito's palette, which people with any kind of colour vision can tell apart.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -70,7 +74,7 @@ class ClusterDisplay(Saved):
         labels: npt.NDArray[Any],
         *,
         axes: tuple[str, str] = ("", ""),
-        supervision: Any = None,
+        supervision: Supervision | None = None,
         n_rows: int | None = None,
         n_links: int | None = None,
     ) -> None:
@@ -90,10 +94,10 @@ class ClusterDisplay(Saved):
     @classmethod
     def from_predictions(
         cls,
-        X: Any,
+        X: MatrixLike,
         labels: Any,
         *,
-        supervision: Any = None,
+        supervision: Supervision | None = None,
         ax: Any = None,
         max_points: int = 5000,
         max_links: int = 500,
@@ -148,7 +152,7 @@ class ClusterDisplay(Saved):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, supervision: Any = None, **options: Any
+        cls, estimator: Any, X: MatrixLike, supervision: Supervision | None = None, **options: Any
     ) -> ClusterDisplay:
         """Draw rows and the clusters that a fitted estimator gives them.
 
@@ -181,7 +185,7 @@ class ClusterDisplay(Saved):
 
         check_is_fitted(estimator)
         labels = getattr(estimator, "labels_", None)
-        if labels is None or len(labels) != len(X):
+        if labels is None or len(labels) != len(np.asarray(X)):
             labels = estimator.predict(X)
         return cls.from_predictions(X, labels, supervision=supervision, **options)
 

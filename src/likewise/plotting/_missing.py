@@ -60,10 +60,10 @@ class MissingRateDisplay(Saved):
     def __init__(
         self, names: Sequence[str], rates: Any, *, shared: float | None = None, counts: Any = None
     ) -> None:
-        self.names = tuple(names)
-        self.rates = np.asarray(rates, dtype=np.float64)
+        self.names: tuple[str, ...] = tuple(names)
+        self.rates: np.ndarray = np.asarray(rates, dtype=np.float64)
         self.shared = shared
-        self.counts = None if counts is None else np.asarray(counts, dtype=np.float64)
+        self.counts: np.ndarray | None = None if counts is None else np.asarray(counts, dtype=np.float64)
         self.figure_: Any = None
         self.ax_: Any = None
         self.dots_: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,6 +18,9 @@ from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.spectral._propagation import at_places, even_shares, propagated
 from likewise.spectral._told import Apart, Linked
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 AlphaUnit = Literal["auto", "absolute", "degree", "spectrum"]
 _PRINTED_ALPHA = 0.7
@@ -137,6 +140,11 @@ class BagSpectralClustering(SpectralFamily):
     ['wren', 'owl', 'wren', 'owl', 'wren', 'owl']
     """
 
+    classes_: tuple[Any, ...]
+    class_profile_: np.ndarray
+    class_of_cluster_: np.ndarray
+    bag_profile_: np.ndarray
+
     variant: Variant
     alpha: Any
     alpha_unit: AlphaUnit
@@ -179,7 +187,7 @@ class BagSpectralClustering(SpectralFamily):
         eigen_solver: str = "auto",
         tol: float = 1e-5,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self._store(locals())
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from likewise._compat import with_callbacks
+from likewise._compat import check_random_state, with_callbacks
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import link_satisfaction
 from likewise.exceptions import InconsistentSupervisionWarning
@@ -24,6 +24,10 @@ from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._rounding import by_kmeans, by_rotation, cluster_means, unit_rows
 from likewise.spectral._told import LabelSets, SetsOfRows, single_label_links
 from likewise.supervision import Closure, Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+    from likewise.evaluation import Satisfaction
 
 # A coordinate whose eigenvalue is a smaller share of the largest says nothing of a new row but noise.
 _LEAST_VALUE = 1e-3
@@ -126,6 +130,13 @@ def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
 class SpectralFamily(HintedClusterer):
     """Base of the spectral family. A member says what matrix the hints make of the graph."""
 
+    labels_: np.ndarray
+    embedding_: np.ndarray
+    eigenvalues_: np.ndarray
+    affinity_matrix_: Any
+    n_iter_: int
+    violations_: Satisfaction
+
     n_clusters: int
     affinity: str
     n_neighbors: Any
@@ -173,7 +184,7 @@ class SpectralFamily(HintedClusterer):
         eigen_solver: str = "auto",
         tol: float = 1e-5,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self._store(locals())
 
@@ -219,7 +230,9 @@ class SpectralFamily(HintedClusterer):
             )
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Any:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
         """Cluster the rows of X, guided by the hints.
 
         Parameters
@@ -417,7 +430,7 @@ class SpectralFamily(HintedClusterer):
 
     # ------------------------------------------------------------------ using
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the cluster of each new row, which nothing was said of.
 
         The eigenvectors are extended to the row by its similarities to the rows of the fit (Nyström), as they

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
@@ -18,6 +18,9 @@ from likewise.spectral._link_terms import implied_links, with_mean_weight
 from likewise.spectral._pencil import Feasible, Pencil
 from likewise.spectral._rounding import by_kmeans, cluster_means
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 # What "auto" tries, the laxest first. Random links, a few for each cluster, want the first ones; links among
 # all pairs of many labelled rows, as in the paper, the last ones.
@@ -131,6 +134,8 @@ class FlexibleSpectralClustering(SpectralFamily):
     True
     """
 
+    costs_: np.ndarray
+
     level: float | Literal["auto"]
 
     _honours: ClassVar[frozenset[str]] = frozenset({"links"})
@@ -152,7 +157,7 @@ class FlexibleSpectralClustering(SpectralFamily):
         eigen_solver: str = "auto",
         tol: float = 1e-5,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self._store(locals())
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment, minimize
@@ -54,6 +55,9 @@ class MixtureSpace:
     matrix products.
     """
 
+    n_clusters: int
+    random_state: int
+
     def __init__(self, X: np.ndarray, n_clusters: int, random_state: int) -> None:
         self.n_clusters, self.random_state = n_clusters, random_state
         X = np.asarray(X, dtype=np.float64)
@@ -62,8 +66,8 @@ class MixtureSpace:
             solver = "covariance_eigh" if X.shape[1] <= 2000 else "randomized"
             reduction = PCA(_COLUMNS, svd_solver=solver, random_state=random_state).fit(fit_on)
             X = reduction.transform(X)
-        self.X = X - X.mean(axis=0)
-        self.sample = _draw(len(X), _ROWS, random_state)
+        self.X: Any = X - X.mean(axis=0)
+        self.sample: np.ndarray = _draw(len(X), _ROWS, random_state)
         self._first, self._second = np.triu_indices(self.X.shape[1])
         self._multiplicity = np.where(self._first == self._second, 1.0, 2.0)
         self._free: list[np.ndarray] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -24,6 +24,9 @@ from likewise.spectral._link_terms import (
 )
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.supervision import Closure, Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 Objective = Literal["normalized_cut", "ratio_association", "ratio_cut"]
 
@@ -147,6 +150,9 @@ class ConstrainedKernelKMeans(SpectralFamily):
     1.0
     """
 
+    shift_: float
+    objective_: float
+
     objective: Objective
     link_weight: float | Literal["auto"]
     implied: bool
@@ -186,7 +192,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         eigen_solver: str = "auto",
         tol: float = 1e-5,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self._store(locals())
 

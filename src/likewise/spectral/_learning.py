@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._told import LabelSets, Linked
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 Normalization = Literal["symmetric", "additive"]
 
@@ -92,7 +95,7 @@ class SpectralLearning(SpectralFamily):
         eigen_solver: str = "auto",
         tol: float = 1e-5,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self._store(locals())
 

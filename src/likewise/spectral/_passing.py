@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from likewise._compat import check_random_state
 from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
@@ -28,6 +28,9 @@ from likewise.spectral._uncertain import (
 )
 from likewise.supervision import Supervision
 from likewise.supervision._cliques import implied_links
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 # The first clusters are smoothed a little: with shorter walks than answers take, since long ones let large
 # clusters swallow small ones (on protein the ARI of the first clusters falls from .26 to .13 with 0.03).
@@ -141,6 +144,10 @@ class PropagationClustering(HintedClusterer):
     True
     """
 
+    n_features_in_: int
+    n_iter_: int
+    shares_: np.ndarray
+
     labels_: np.ndarray
     passed_: Passed
     believed_: Supervision
@@ -183,7 +190,7 @@ class PropagationClustering(HintedClusterer):
         n_init: int = 5,
         error_rate: float | Literal["learn"] = 0.0,
         learn_metric: bool = False,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.fixed_number = fixed_number
@@ -195,7 +202,9 @@ class PropagationClustering(HintedClusterer):
         self.learn_metric = learn_metric
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, supervision: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -385,7 +394,7 @@ class PropagationClustering(HintedClusterer):
         ready = Ready.of(X, Smoother(graph, self.restart), first, shares)
         return graph, ready, found.cluster_centers_, space
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return how likely each row is of each cluster, by the rows of `fit` that are near to it."""
         check_is_fitted(self, "passed_")
         X = self._check_X(X, reset=False)
@@ -396,6 +405,6 @@ class PropagationClustering(HintedClusterer):
         even = np.tile(self.shares_.mean(axis=0), (len(X), 1))
         return np.divide(np.asarray(alike @ self.shares_), total, out=even, where=total > 0)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the likeliest cluster of each row."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))

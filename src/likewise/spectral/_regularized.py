@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -14,6 +14,9 @@ from likewise.spectral._base import SpectralFamily
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.spectral._told import LabelSets
 from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
 
 
 class RegularizedSpectralClustering(SpectralFamily):
@@ -85,7 +88,7 @@ class RegularizedSpectralClustering(SpectralFamily):
         eigen_solver: str = "auto",
         tol: float = 1e-5,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self._store(locals())
 

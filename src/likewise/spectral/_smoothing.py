@@ -30,7 +30,7 @@ class Smoother:
 
     def __init__(self, graph: Graph, gamma: float) -> None:
         self.gamma = gamma
-        self.degrees = graph.degrees
+        self.degrees: np.ndarray = graph.degrees
         self._root = 1.0 / np.sqrt(graph.degrees)
         scale = diags_array(self._root)
         normal = csr_array(scale @ csr_array(graph.weights) @ scale)

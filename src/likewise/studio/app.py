@@ -21,7 +21,7 @@ from likewise.studio.security import Guard, checked_base
 from likewise.studio.service import Refused, Studio
 from likewise.studio.store import BadValue, KeyReused, NameTaken, StoreError
 
-log = logging.getLogger("likewise.studio")
+log: logging.Logger = logging.getLogger("likewise.studio")
 _PARTS = (login, questions, items, groups, people, study, results, live)
 
 

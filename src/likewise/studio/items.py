@@ -116,7 +116,7 @@ class ItemFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
+        self.path: Path = path.absolute()
         # Lent out and given back: threads come and go, and one for each that ever was would pile up.
         self._idle: deque[sqlite3.Connection] = deque()
         if not path.is_file():

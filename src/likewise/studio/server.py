@@ -125,10 +125,10 @@ class StudioServer:
         own = [f"[{host}]" if ":" in host else host]
         if is_unspecified(host):
             own = [each for each in find_own_hosts() if ":" in host or not each.startswith("[")]
-        self.urls = [f"http://{each}:{self._port}{self._base}" for each in own or ["127.0.0.1"]]
+        self.urls: list[str] = [f"http://{each}:{self._port}{self._base}" for each in own or ["127.0.0.1"]]
         if self._public is not None:
             self.urls = [self._public]
-        self.url = self.urls[0]
+        self.url: str = self.urls[0]
         self._server: _Server | None = None
         self._asked_to_end = False
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ from likewise.supervision._rows import FloatArray
 from likewise.supervision._supervision import Supervision
 from likewise.supervision._tables import csv_line
 from likewise.supervision.io import format_of, put_in_place
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike
 
 Path_ = str | os.PathLike[str]
 
@@ -155,11 +158,11 @@ def read_bags(
 def write_bags(
     data: Path_,
     bag_labels: Path_,
-    X: Any,
+    X: MatrixLike,
     hints: Supervision,
     *,
     ids: Any = None,
-    y: Any = None,
+    y: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> None:
     """Write multi-instance multi-label data as the two tables that :func:`read_bags` reads.

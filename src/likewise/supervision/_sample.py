@@ -8,7 +8,7 @@ the rows, whatever the number of candidates.
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,17 +19,20 @@ from likewise.supervision._rows import IntArray, check_rows, selected_rows
 from likewise.supervision._supervision import Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, RandomStateLike
+
 _MOST = 2**62  # candidates are numbered with 64 bits
 
 
 def sample_links(
-    y: Any,
+    y: ArrayLike,
     n_links: int,
     *,
     noise: float = 0.0,
     balance: float | None = None,
     rows: Any = None,
-    random_state: Any = None,
+    random_state: RandomStateLike = None,
 ) -> Supervision:
     """Draw must-links and cannot-links from the true classes.
 
@@ -89,13 +92,13 @@ def sample_links(
 
 
 def sample_triplets(
-    y: Any,
+    y: ArrayLike,
     n_triplets: int,
     *,
     noise: float = 0.0,
     neither: bool = True,
     rows: Any = None,
-    random_state: Any = None,
+    random_state: RandomStateLike = None,
 ) -> Supervision:
     """Draw triplets and their answers from the true classes.
 
@@ -147,7 +150,9 @@ def sample_triplets(
     return Supervision.from_triplets(pool.n_samples, pool.rows[places], words)
 
 
-def sample_bag_labels(hints: Supervision, share: float, *, random_state: Any = None) -> Supervision:
+def sample_bag_labels(
+    hints: Supervision, share: float, *, random_state: RandomStateLike = None
+) -> Supervision:
     """Keep the labels of some of the bags and forget those of the others, as if nobody had said them.
 
     Of m labelled bags, ``round(share * m)`` keep their labels, each choice of so many equally likely. With
@@ -253,7 +258,7 @@ def _check_pool(rows: Any, n_samples: int) -> IntArray:
 
 
 def _generator(random_state: Any) -> np.random.RandomState:
-    from sklearn.utils import check_random_state  # here, so that reading hints does not load scikit-learn
+    from likewise._compat import check_random_state  # here, so that reading hints does not load scikit-learn
 
     rng: np.random.RandomState = check_random_state(random_state)
     return rng

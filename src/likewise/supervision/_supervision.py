@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ from likewise.supervision._rows import (
     sorted_unique,
 )
 from likewise.supervision._triplets import TRIPLET_ANSWERS, Triplets
+
+if TYPE_CHECKING:
+    from likewise._typing import MatrixLike
 
 Kind = Literal["links", "triplets", "bags", "labels"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -571,7 +574,7 @@ class Supervision:
                 links = links.union(more, n)
         return Supervision(n, {"links": links})
 
-    def diagnose(self, X: Any = None, *, labels: Any = None) -> Diagnosis:
+    def diagnose(self, X: MatrixLike | None = None, *, labels: Any = None) -> Diagnosis:
         """Count and weigh the hints: coverage, components, contradictions, redundancy.
 
         Given rows `X` it adds the coherence of the links, and given the `labels` of a clustering made
@@ -579,7 +582,7 @@ class Supervision:
         """
         return diagnose(self, X, labels)
 
-    def describe(self, X: Any = None, *, labels: Any = None) -> str:
+    def describe(self, X: MatrixLike | None = None, *, labels: Any = None) -> str:
         """Return the diagnosis as text; use ``print(hints.describe())``."""
         return str(self.diagnose(X, labels=labels))
 

@@ -85,6 +85,9 @@ class Brain:
     (1, [4, 4], [[0, 7, 0]])
     """
 
+    ids: list[str]
+    settings: Settings
+
     def __init__(
         self, X: Any, ids: Sequence[str], settings: Settings, before: npt.NDArray[Any] | None = None
     ) -> None:

@@ -19,7 +19,7 @@ from likewise.studio.jobs._process import STOP, load, run
 from likewise.studio.project import Project
 from likewise.studio.records import FromWorker, StoredEvent, Tell, Trouble
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
 _LONG_LIFE = 30.0  # seconds after which a death is not held to be of the same cause as the one before
 _GRACE = 2.0

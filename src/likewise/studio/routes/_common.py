@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import JSONResponse
@@ -41,7 +41,7 @@ def documented(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
 class Body(BaseModel):
     """A body: of the very types that are asked for, and nothing besides."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
 
 Key = Annotated[

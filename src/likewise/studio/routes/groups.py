@@ -32,7 +32,7 @@ from likewise.studio.service._views import (
     StatedView,
 )
 
-router = APIRouter(tags=["groups"])
+router: APIRouter = APIRouter(tags=["groups"])
 Number = Annotated[int, Path(ge=0, le=65_535)]
 
 

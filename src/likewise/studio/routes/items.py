@@ -13,7 +13,7 @@ from likewise.studio.routes._common import MOST_ROW, TheStudio, Who, documented,
 from likewise.studio.security import MEDIA_POLICY
 from likewise.studio.service._views import ItemsView, ItemView
 
-router = APIRouter(tags=["items"])
+router: APIRouter = APIRouter(tags=["items"])
 RowPath = Annotated[int, Path(ge=0, le=MOST_ROW)]
 _FILE = {
     **documented(str, 416),

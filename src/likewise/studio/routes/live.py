@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from likewise.studio.routes._common import TheStudio, documented, person_of
 from likewise.studio.service import NotLoggedIn
 
-router = APIRouter(tags=["live"])
+router: APIRouter = APIRouter(tags=["live"])
 _QUIET = 15.0  # seconds between signs of life, by which proxies keep the connection open
 _MOST_WAITING = 100
 

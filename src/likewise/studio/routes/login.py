@@ -13,7 +13,7 @@ from likewise.studio.routes._common import Body, TheStudio, Who, cookie_of, docu
 from likewise.studio.service._people import SESSION_SECONDS
 from likewise.studio.service._views import DoneView, MeView, WhoView
 
-router = APIRouter(tags=["people"])
+router: APIRouter = APIRouter(tags=["people"])
 
 
 class LoginBody(Body):

@@ -15,8 +15,8 @@ from likewise import __version__
 from likewise.studio.routes._common import TheStudio, documented, shown
 from likewise.studio.service import NotFound
 
-router = APIRouter(include_in_schema=False)
-health_router = APIRouter(tags=["health"])
+router: APIRouter = APIRouter(include_in_schema=False)
+health_router: APIRouter = APIRouter(tags=["health"])
 _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from likewise.studio.routes._common import MOST_ROW, Body, Name, Owner, TheStudio, documented, shown
 from likewise.studio.service._views import DoneView, InvitedView, LinkView, PeopleView
 
-router = APIRouter(tags=["people"])
+router: APIRouter = APIRouter(tags=["people"])
 PersonPath = Annotated[int, Path(ge=1, le=MOST_ROW)]
 
 

@@ -29,7 +29,7 @@ from likewise.studio.service._views import (
     UndoneView,
 )
 
-router = APIRouter(tags=["questions"])
+router: APIRouter = APIRouter(tags=["questions"])
 Word = Literal["SAME", "DIFFERENT", "UNSURE", "AB", "AC", "BC", "NEITHER"]
 
 

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from likewise.studio.routes._common import Owner, TheStudio, documented
 from likewise.studio.service import NotFound
 
-router = APIRouter(tags=["results"])
+router: APIRouter = APIRouter(tags=["results"])
 _TYPES = ("text/csv", "application/x-ndjson", "application/vnd.apache.parquet")
 
 

@@ -15,7 +15,7 @@ from likewise.studio.service._views import DoneView, StudyView
 if TYPE_CHECKING:
     from likewise.studio.service._study import StudyDesk
 
-router = APIRouter(tags=["study"])
+router: APIRouter = APIRouter(tags=["study"])
 Choice = Literal["pair", "triplet", "none"]
 
 

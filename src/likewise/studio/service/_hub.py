@@ -69,7 +69,7 @@ class Hub:
         keep: Callable[[Picture], None] = lambda picture: None,
     ) -> None:
         self.store = store
-        self.log = Log()
+        self.log: Log = Log()
         self.picture: Picture | None = None
         self.progress: Progress | None = None
         self.standing: Standing | None = None
@@ -77,7 +77,7 @@ class Hub:
         self.finished: str | None = None  # why nothing is left to ask
         self.trouble: str | None = None
         self._own_trouble: str | None = None  # what failed here and not in the worker
-        self.asked_seq = -1  # the questions in the queue are by events up to this one
+        self.asked_seq: int = -1  # the questions in the queue are by events up to this one
         self._wanted = wanted
         self._clock = clock
         self._asks = asks

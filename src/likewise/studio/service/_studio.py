@@ -79,11 +79,13 @@ class Studio:
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         self.project = project
-        self.id = id_of(project)
+        self.id: str = id_of(project)
         self._own_store = store is None
-        self.store = store if store is not None else open_store(project.database_url, backups=project.backups)
+        self.store: Store = (
+            store if store is not None else open_store(project.database_url, backups=project.backups)
+        )
         settings, items = project.settings, project.items
-        self.hub = Hub(
+        self.hub: Hub = Hub(
             self.store,
             teller or self._worker,
             self._wanted,
@@ -91,10 +93,10 @@ class Studio:
             asks=settings.study is None,
             keep=lambda picture: project.keep_groups(picture.labels),
         )
-        self.people = People(self.hub, clock)
-        self.study = None if settings.study is None else self._desk()
-        self.asking = Asking(self.hub, items, settings, self.study, clock, lease_seconds)
-        self.groups = Groups(self.hub, items, self.asking, self.study)
+        self.people: People = People(self.hub, clock)
+        self.study: StudyDesk | None = None if settings.study is None else self._desk()
+        self.asking: Asking = Asking(self.hub, items, settings, self.study, clock, lease_seconds)
+        self.groups: Groups = Groups(self.hub, items, self.asking, self.study)
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
 

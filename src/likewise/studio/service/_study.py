@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from likewise.studio.project import Project
 from likewise.studio.records import NewEvent, Person, QueuedQuestion, StoredEvent
@@ -20,17 +20,24 @@ from likewise.studio.study.plan import TEXTS, Planned
 from likewise.studio.study.survey import Survey
 from likewise.studio.study.veil import veiled
 
+if TYPE_CHECKING:
+    from likewise.studio.records import Item
+
 
 class StudyDesk:
     """What of a study depends on who sits there; all of it is derived from that person's events."""
 
-    veil = staticmethod(veiled)
     texts: Mapping[str, str] = {str(kind): text for kind, text in TEXTS.items()}
 
     def __init__(self, hub: Hub, study: Study) -> None:
         self._hub = hub
         self._study = study
         self._turns: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
+
+    @staticmethod
+    def veil(item: Item) -> Item:
+        """Return the item without what a participant must not see."""
+        return veiled(item)
 
     def turn(self, person: int) -> threading.Lock:
         """Return what lets one post of a person wait for another, so that two tabs do not both go first."""
