@@ -1,6 +1,11 @@
 """How the documentation is built: ``make docs``."""
 
+import subprocess
+import sys
 from importlib.metadata import version as _installed
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
 
 project = "likewise"
 author = "The likewise developers"
@@ -46,6 +51,26 @@ def _keep_formulas(app, what, name, obj, options, lines):
     lines[:] = [line.replace("_·", r"\_·") for line in lines]
 
 
+def render_release_notes(root=ROOT):
+    """Return the notes in changes/ under the heading "Unreleased", then those of all released versions."""
+    draft = subprocess.run(
+        [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "next", "--dir", str(root)],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        check=True,
+    ).stdout
+    unreleased = draft.strip().partition("\n")[2]  # without the heading, which has a version and a date
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = changelog.partition("<!-- release notes start -->\n")[2]
+    return f"## Unreleased\n{unreleased}\n\n{released}"
+
+
+def _insert_release_notes(app, docname, source):
+    if docname == "changelog":
+        source[0] += render_release_notes()
+
+
 def setup(app):
+    app.connect("source-read", _insert_release_notes)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _keep_formulas)

@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import importlib.util
 import re
 from pathlib import Path
 
@@ -83,30 +82,3 @@ def test_the_api_page_lists_every_public_name(room):
     listed = set(re.findall(r"\w+", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
     public = importlib.import_module(f"likewise.{room}").__all__
     assert [name for name in public if name not in listed] == []
-
-
-@pytest.fixture
-def changelog():
-    spec = importlib.util.spec_from_file_location("changelog", ROOT / "docs" / "changelog.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_changelog_holds_every_note(changelog):
-    notes = sorted((ROOT / "changes").glob("[0-9]*.md"))  # none at a release
-    items = re.findall(r"^- ", changelog.assemble(), flags=re.MULTILINE)
-    assert len(items) == len(notes)
-    for note in notes:
-        lines = note.read_text(encoding="utf-8").strip().split("\n")
-        assert len(lines) == 2, f"{note.name} should have two lines: what is different, and why"
-
-
-def test_at_a_release_the_changelog_is_empty_and_the_folder_stays(changelog, tmp_path):
-    (tmp_path / "README.md").write_text("# Notes on changes\n")
-    assert changelog.assemble(tmp_path) == ""
-    assert changelog.assemble(tmp_path / "nowhere") == ""
-    (tmp_path / "0001-first.md").write_text("What.\nWhy.\n")
-    (tmp_path / "0002-second.md").write_text("What else. \nWhy else.\n")
-    assert changelog.assemble(tmp_path) == "- What.\n  Why.\n- What else.\n  Why else.\n"
-    assert (ROOT / "changes" / "README.md").exists()  # or git would drop the folder that pages link to
