@@ -36,7 +36,7 @@ ESTIMATORS = all_hinted_estimators()
 NAMES = [cls.__name__ for cls in ESTIMATORS]
 every_estimator = pytest.mark.parametrize("cls", ESTIMATORS, ids=NAMES)
 for_links = pytest.mark.parametrize(
-    "cls", [c for c in ESTIMATORS if "links" in c._honours], ids=lambda c: c.__name__
+    "cls", [c for c in ESTIMATORS if "links" in c.supported_hints], ids=lambda c: c.__name__
 )
 clusterers = pytest.mark.parametrize(
     "cls", [c for c in ESTIMATORS if hasattr(c, "fit_predict")], ids=lambda c: c.__name__
@@ -51,11 +51,11 @@ NOISE = np.random.default_rng(1).normal(size=(N, 97))
 def true_hints(cls, *, n=30, noise=0.0):
     """Return hints of the kinds that a method honours, all true unless there is noise."""
     hints = Supervision.none(N)
-    if "links" in cls._honours:
+    if "links" in cls.supported_hints:
         hints |= sample_links(Y, n, noise=noise, random_state=0)
-    if "triplets" in cls._honours:
+    if "triplets" in cls.supported_hints:
         hints |= sample_triplets(Y, n, noise=noise, random_state=0)
-    if cls._honours == {"labels"}:
+    if cls.supported_hints == {"labels"}:
         hints |= Supervision.from_labels([c if i % 5 == 0 else None for i, c in enumerate(Y.tolist())])
     return hints
 
@@ -147,7 +147,7 @@ REFUSED = {
 @every_estimator
 @pytest.mark.parametrize("name", SAY)
 def test_odd_hints(cls, name):
-    said = [part for kind, part in SAY[name].items() if kind in cls._honours]
+    said = [part for kind, part in SAY[name].items() if kind in cls.supported_hints]
     if SAY[name] and not said:
         pytest.skip("the method honours no hint of this sort")
     hints = Supervision.none(N)
@@ -202,7 +202,9 @@ def test_hard_hints_of_a_soft_method_refuse_contradictions():
         fitted(DiscriminativeClustering, X0, CONTRADICTION, epsilon=0)
 
 
-@pytest.mark.parametrize("cls", [c for c in ESTIMATORS if "triplets" in c._honours], ids=lambda c: c.__name__)
+@pytest.mark.parametrize(
+    "cls", [c for c in ESTIMATORS if "triplets" in c.supported_hints], ids=lambda c: c.__name__
+)
 def test_contradictory_triplets(cls):
     hints = Supervision.from_triplets(N, [(0, 1, 2), (0, 1, 2), (3, 4, 50)], ["AB", "AC", "AB"])
     known = cls().get_params(deep=False)
@@ -232,9 +234,9 @@ def test_noisy_hints(cls):
 
 @clusterers
 def test_one_cluster(cls):
-    if "links" in cls._honours:
+    if "links" in cls.supported_hints:
         hints = Supervision.from_links(N, cannot=[(0, 59)])
-    elif cls._honours == {"labels"}:
+    elif cls.supported_hints == {"labels"}:
         hints = true_hints(cls)
     else:
         pytest.skip("triplets are no matter of the number of clusters here")
@@ -272,7 +274,7 @@ def test_a_large_clique_is_refused_by_hard_links():
 
 @clusterers
 def test_more_rows_that_must_be_apart_than_clusters_are_named_at_once(cls):
-    if "links" not in cls._honours or "cannot" in cls().get_params():
+    if "links" not in cls.supported_hints or "cannot" in cls().get_params():
         pytest.skip("takes no cannot-links")
     hints = Supervision.from_links(N, must=[(9, 3)], cannot=[(3, 30), (30, 50), (50, 9)])
     known = cls().get_params(deep=False)
@@ -539,9 +541,9 @@ def test_loud_hints_leave_a_learned_noise_finite(noise):
 def _many(cls):
     y = np.arange(1000) % 3
     X = np.random.default_rng(0).normal(size=(1000, 3)) + 6 * np.eye(3)[y]
-    if "links" in cls._honours:
+    if "links" in cls.supported_hints:
         return X, sample_links(y, 100_000, random_state=0)
-    if "triplets" in cls._honours:
+    if "triplets" in cls.supported_hints:
         return X, sample_triplets(y, 100_000, random_state=0)
     return X, Supervision.from_labels(y.tolist())
 

@@ -206,17 +206,17 @@ _SMALLEST_WEIGHT = 2.0**-900
 
 
 class HintedEstimator(CallbackSupportMixin, BaseEstimator):
-    """What every estimator that takes hints inherits.
+    """Base of every estimator that takes hints.
 
-    A subclass names the kinds of hint that it truly uses in ``_honours`` and refuses the rest, and states
-    what its parameters may be in ``_rules``. Hints are routed by default wherever scikit-learn's metadata
-    routing is enabled.
+    A subclass lists the kinds of hint that it uses in ``supported_hints`` and refuses all others, and says
+    which values its parameters may have in ``parameter_rules``. Hints are routed by default if scikit-learn's
+    metadata routing is enabled.
     """
 
     feature_names_in_: np.ndarray
 
-    _honours: ClassVar[frozenset[str]] = frozenset()
-    _rules: ClassVar[dict[str, Rule]] = {}
+    supported_hints: ClassVar[frozenset[str]] = frozenset()
+    parameter_rules: ClassVar[dict[str, Rule]] = {}
     _reads_blocks: ClassVar[bool] = False  # whether `fit` takes rows that are not in memory
     _rescales_rows: ClassVar[bool] = False  # whether rows too small to square are multiplied first
     # Powers of two that rows and weights are multiplied by; 1 unless their squares or sums leave the range.
@@ -226,7 +226,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     def _check_parameters(self) -> None:
-        check_parameters(self, self._rules)
+        check_parameters(self, self.parameter_rules)
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Check the rows: dense, finite, two axes; float32 stays float32 and all else becomes float64."""
@@ -371,12 +371,16 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{name}: the hints speak of {supervision.n_samples} rows, but X has {n_samples}. "
                 "Index the hints with the rows that you kept: hints[rows]."
             )
-        if refused := supervision.kinds - self._honours:
-            kept = ", ".join(repr(kind) for kind in sorted(self._honours)) or "no hints"
-            convert = ", or say the others as links with hints.to_links()" if "links" in self._honours else ""
+        if refused := supervision.kinds - self.supported_hints:
+            kept = ", ".join(repr(kind) for kind in sorted(self.supported_hints)) or "no hints"
+            convert = (
+                ", or say the others as links with hints.to_links()"
+                if "links" in self.supported_hints
+                else ""
+            )
             raise UnsupportedSupervisionError(
                 f"{name} honours {kept} and cannot use {', '.join(sorted(refused))}. Keep what it can use "
-                f"with hints.only({', '.join(map(repr, sorted(self._honours)))}){convert}."
+                f"with hints.only({', '.join(map(repr, sorted(self.supported_hints)))}){convert}."
             )
         return supervision
 

@@ -41,7 +41,7 @@ def all_hinted_estimators() -> list[type[HintedEstimator]]:
         for _, cls in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
             if not issubclass(cls, HintedEstimator) or cls.__name__.startswith("_"):
                 continue
-            if cls._honours and not inspect.isabstract(cls) and cls.__module__.startswith("likewise."):
+            if cls.supported_hints and not inspect.isabstract(cls) and cls.__module__.startswith("likewise."):
                 found.add(cls)
     return sorted(found, key=lambda cls: cls.__name__)
 
@@ -94,7 +94,7 @@ def _same_partition(a: np.ndarray, b: np.ndarray) -> bool:
 
 def check_uses_what_it_honours(estimator: Any) -> None:
     """Hints of every honoured kind are taken, and true ones do not spoil clear clusters."""
-    X, y, hints = _problem(estimator._honours)
+    X, y, hints = _problem(estimator.supported_hints)
     labels = _clusters(_fitted(estimator, X, hints), X)
     assert labels.shape == (60,), labels.shape
     assert adjusted_rand_score(y, labels) > 0.9, adjusted_rand_score(y, labels)
@@ -102,21 +102,21 @@ def check_uses_what_it_honours(estimator: Any) -> None:
 
 def check_refuses_what_it_does_not_honour(estimator: Any) -> None:
     """A kind of hint that the method cannot use raises an error that names it; it is never dropped."""
-    for kind in set(KINDS) - estimator._honours:
+    for kind in set(KINDS) - estimator.supported_hints:
         X, _, hints = _problem(frozenset({kind}))
         _assert_raises(UnsupportedSupervisionError, kind, estimator, X, hints)
 
 
 def check_refuses_other_rows(estimator: Any) -> None:
     """Hints for another number of rows, and things that are not hints, raise an error."""
-    X, y, hints = _problem(estimator._honours)
+    X, y, hints = _problem(estimator.supported_hints)
     _assert_raises(SupervisionError, "59", estimator, X, hints[:59])
     _assert_raises(SupervisionError, "ndarray", estimator, X, y)
 
 
 def check_refuses_hints_as_y(estimator: Any) -> None:
     """Hints passed in the place of y, which is ignored, raise an error that says how to pass them."""
-    X, _, hints = _problem(estimator._honours)
+    X, _, hints = _problem(estimator.supported_hints)
     message = None
     try:
         clone(estimator).fit(X, hints)
@@ -135,7 +135,7 @@ def check_no_hints(estimator: Any) -> None:
 
 def check_deterministic(estimator: Any) -> None:
     """The same seed gives the same labels, also after pickling the hints, and fit leaves its input alone."""
-    X, _, hints = _problem(estimator._honours)
+    X, _, hints = _problem(estimator.supported_hints)
     before, said = X.copy(), pickle.dumps(hints)
     first = _fitted(estimator, X, hints)
     again = _fitted(estimator, X, pickle.loads(said))
@@ -149,7 +149,7 @@ def check_deterministic(estimator: Any) -> None:
 
 def check_link_order(estimator: Any) -> None:
     """Neither the order of the links nor the order within a link changes anything."""
-    if "links" not in estimator._honours:
+    if "links" not in estimator.supported_hints:
         return
     X, _, hints = _problem(frozenset({"links"}))
     turned = Supervision.from_links(60, must=hints.must[::-1, ::-1], cannot=hints.cannot[::-1, ::-1])
@@ -159,7 +159,7 @@ def check_link_order(estimator: Any) -> None:
 
 def check_k_one_with_cannot(estimator: Any) -> None:
     """One cluster and a cannot-link is refused."""
-    if "links" not in estimator._honours or not hasattr(estimator, "n_clusters"):
+    if "links" not in estimator.supported_hints or not hasattr(estimator, "n_clusters"):
         return
     X, _, _ = _problem(frozenset())
     hints = Supervision.from_links(60, cannot=[(0, 59)])
@@ -168,7 +168,7 @@ def check_k_one_with_cannot(estimator: Any) -> None:
 
 def check_dtypes_and_layouts(estimator: Any) -> None:
     """float32, integers, Fortran order and read-only rows give the clusters that float64 rows give."""
-    X, _, hints = _problem(estimator._honours)
+    X, _, hints = _problem(estimator.supported_hints)
     X = np.round(X * 16)
     expected = _fitted(estimator, X, hints)
     frozen = X.copy()
@@ -184,7 +184,7 @@ def check_predict_agrees(estimator: Any) -> None:
     """Rows that no hint touches are predicted where they were put."""
     if not hasattr(estimator, "predict"):
         return
-    X, _, hints = _problem(estimator._honours)
+    X, _, hints = _problem(estimator.supported_hints)
     model = _fitted(estimator, X, hints)
     free = ~hints.touched
     np.testing.assert_array_equal(model.predict(X)[free], model.labels_[free])

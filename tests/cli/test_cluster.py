@@ -80,7 +80,7 @@ def test_what_is_said_of_the_methods_is_so(method):
     assert {opt for opt, name in OPTIONS.items() if name in parameters} == METHODS[method].options
     assert {"n_clusters", "n_init", "random_state"} <= parameters
     assert METHODS[method].says_links == ("as_links" in parameters)
-    assert METHODS[method].uses == getattr(model, "_honours", frozenset())
+    assert METHODS[method].uses == getattr(model, "supported_hints", frozenset())
 
 
 # spectral-reg takes no cannot-links, so that nothing can contradict its must-links.

@@ -244,14 +244,14 @@ def test_parallel_fits_change_nothing_and_progress_is_told():
     assert told == [(n, 5) for n in range(1, 6)]
 
 
-@pytest.mark.parametrize("cls", [cls for cls in all_hinted_estimators() if cls._honours - {"bags"}])
+@pytest.mark.parametrize("cls", [cls for cls in all_hinted_estimators() if cls.supported_hints - {"bags"}])
 def test_every_estimator_of_the_package_can_be_scored(cls):
     hints = Supervision.none(60)
-    if "links" in cls._honours:
+    if "links" in cls.supported_hints:
         hints |= sample_links(Y, 40, random_state=0)
-    if "triplets" in cls._honours:
+    if "triplets" in cls.supported_hints:
         hints |= sample_triplets(Y, 30, random_state=0)
-    if "labels" in cls._honours:
+    if "labels" in cls.supported_hints:
         hints |= Supervision.from_labels([c if i % 4 == 0 else None for i, c in enumerate(Y.tolist())])
     wanted = {"n_clusters": 3, "n_init": 2, "random_state": 0, "neither": "drop", "cannot": "drop"}
     wanted["shrinkage"] = 0  # whether forty links suffice for a metric is another matter

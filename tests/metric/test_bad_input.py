@@ -49,7 +49,7 @@ def test_more_columns_than_rows(model):
     rng = np.random.default_rng(0)
     y = np.arange(12) % 2
     wide = rng.normal(size=(12, 20)) + 3 * y[:, None]
-    if "links" in model._honours:
+    if "links" in model.supported_hints:
         hints = sample_links(y, 20, random_state=0)
     else:
         hints = sample_triplets(y, 10, neither=False, random_state=0)
@@ -93,7 +93,7 @@ def test_triplets_of_identical_rows(model):
 @pytest.mark.parametrize("model", [*LINKED, *TOLD[:2]], ids=str)
 def test_rows_that_are_all_the_same(model):
     rows = np.ones((6, 3))
-    if "links" in model._honours:
+    if "links" in model.supported_hints:
         hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(2, 3)])
     else:
         hints = Supervision.from_triplets(6, [(0, 1, 2)], "AB")

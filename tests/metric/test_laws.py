@@ -37,7 +37,7 @@ SEEDS = st.integers(0, 10_000)
 
 
 def hints_for(model, seed=0):
-    if "links" in model._honours:
+    if "links" in model.supported_hints:
         return sample_links(Y, 60, random_state=seed)
     return sample_triplets(Y, 40, neither=False, random_state=seed)
 
@@ -131,7 +131,7 @@ def test_what_is_not_honoured_is_refused_and_other_rows_too(model):
         "labels": Supervision.from_labels(Y.tolist()),
         "bags": Supervision.from_bags((np.arange(150) % 5).tolist(), {0: [1, 2]}),
     }
-    for kind in set(KINDS) - model._honours:
+    for kind in set(KINDS) - model.supported_hints:
         with pytest.raises(UnsupportedSupervisionError, match=kind):
             clone(model).fit(IRIS, supervision=everything[kind])
     with pytest.raises(SupervisionError, match="149"):

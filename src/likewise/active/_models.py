@@ -43,7 +43,7 @@ def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
         raise UnsupportedSupervisionError(
             f"{name} takes no hints: its fit has no parameter `supervision`. Use a clusterer of likewise."
         )
-    honours = getattr(_clusterer(model), "_honours", None)
+    honours = getattr(_clusterer(model), "supported_hints", None)
     if honours is not None and "links" not in honours:
         raise UnsupportedSupervisionError(
             f"{name} honours {', '.join(sorted(honours))}, but the answers of an interview are links. "
@@ -113,7 +113,7 @@ def fitted(
         copy.take_over(before)
     if metric_source is not None and hasattr(copy, "reuse_metric"):
         copy.reuse_metric(metric_source)
-    honours = getattr(_clusterer(copy), "_honours", hints.kinds)
+    honours = getattr(_clusterer(copy), "supported_hints", hints.kinds)
     if "triplets" in hints.kinds and "triplets" not in honours:
         others = hints.only(*(hints.kinds - {"triplets"}))
         hints = hints.only("triplets").to_links() | others

@@ -165,8 +165,8 @@ class BayesianClustering(HintedClusterer):
     violations_: Satisfaction
     triplet_violations_: TripletSatisfaction
 
-    _honours: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "precision": real(0, strict=True),
         "tau": real(0),

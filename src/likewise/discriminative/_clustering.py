@@ -165,8 +165,8 @@ class DiscriminativeClustering(SoftmaxClusterer):
     n_iter_: int
     converged_: bool
 
-    _honours: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "tau": real(0),
         "alpha": real(0, strict=True),

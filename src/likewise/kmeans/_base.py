@@ -48,7 +48,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     violations_: Satisfaction
 
     _reads_blocks = True
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "init": either(choice("hints", "k-means++"), _IS_ARRAY),
         "n_init": integer(1),
@@ -275,7 +275,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self.objective_ = fit.objective
         self._metric = fit.metric
         self._n_features_out = self.n_clusters
-        if "links" in self._honours:
+        if "links" in self.supported_hints:
             self.violations_ = named.satisfaction(fit.assigned.told)
         why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
         found = int(np.count_nonzero(fit.assigned.stats.counts))

@@ -51,7 +51,7 @@ class FromBatches(SoftLinks):
     max_no_improvement: int | None
     reassignment_ratio: float
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "batch_size": integer(1),
         "half_life": either(choice(None), real(0, strict=True)),
         "max_no_improvement": either(choice(None), integer(1)),

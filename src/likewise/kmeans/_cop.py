@@ -218,7 +218,7 @@ class COPKMeans(KMeansFamily):
     likewise.exceptions.InfeasibleSupervisionError: COPKMeans: 3 rows must be apart from one another ...
     """
 
-    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
 
     def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> ApartComponents | None:
         return ApartComponents(named, self.n_clusters) if "links" in named.hints.kinds else None

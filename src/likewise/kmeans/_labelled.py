@@ -76,7 +76,7 @@ class SeededKMeans(KMeansFamily):
 
     classes_: tuple[Hashable, ...]
 
-    _honours: ClassVar[frozenset[str]] = frozenset({"labels"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"labels"})
 
     def _seeds(self, named: Named, draws: Rows, rng: Any) -> np.ndarray:
         hints = named.hints

@@ -100,7 +100,7 @@ class MiniBatchPCKMeans(FromBatches, PCKMeans):
     ([0.0, 9.0], 1000)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {**PCKMeans._rules, **FromBatches._rules}
+    parameter_rules: ClassVar[dict[str, Rule]] = {**PCKMeans.parameter_rules, **FromBatches.parameter_rules}
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ reassignment_ratio, random_state, n_jobs
     True
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {**MPCKMeans._rules, **FromBatches._rules}
+    parameter_rules: ClassVar[dict[str, Rule]] = {**MPCKMeans.parameter_rules, **FromBatches.parameter_rules}
 
     def __init__(
         self,

@@ -29,9 +29,9 @@ class SoftLinks(KMeansFamily, ABC):
 
     must_weight: float
     cannot_weight: float
-    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
-    _rules: ClassVar[dict[str, Rule]] = {
-        **KMeansFamily._rules,
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **KMeansFamily.parameter_rules,
         "must_weight": real(0, strict=True),
         "cannot_weight": real(0, strict=True),
     }
@@ -168,8 +168,8 @@ class _LearnedMetric(SoftLinks):
     metrics_: np.ndarray
 
     _rescales_rows = True  # the inverse of a covariance may overflow where the covariance does not underflow
-    _rules: ClassVar[dict[str, Rule]] = {
-        **SoftLinks._rules,
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **SoftLinks.parameter_rules,
         "metric": choice(*get_args(MetricKind)),
         "per_cluster": choice(True, False),
         "regularization": real(0, strict=True),

@@ -91,8 +91,8 @@ class ITML(MetricLearner):
 
     bounds_: tuple[float, float]
 
-    _honours = frozenset({"links"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "gamma": real(0, strict=True),
         "bounds": either(
             choice(None),

@@ -72,8 +72,8 @@ class LSML(MetricLearner):
     True
     """
 
-    _honours = frozenset({"triplets"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints = frozenset({"triplets"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "gamma": real(0, strict=True),
         "prior": IS_PRIOR,
         "neither": IS_UNUSED,

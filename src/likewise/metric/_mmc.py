@@ -92,8 +92,8 @@ class MMC(MetricLearner):
     True
     """
 
-    _honours = frozenset({"links"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "diagonal": choice(True, False),
         "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),
         "shrinkage": IS_SHRINKAGE,

@@ -79,8 +79,8 @@ class RCA(MetricLearner):
     True
     """
 
-    _honours = frozenset({"links", "labels"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints = frozenset({"links", "labels"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_components": either(choice(None), integer(1)),
         "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),
         "shrinkage": IS_SHRINKAGE,

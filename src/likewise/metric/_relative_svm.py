@@ -105,8 +105,8 @@ class RelativeSVM(MetricLearner):
     [[True, False], [False, False]]
     """
 
-    _honours = frozenset({"triplets"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints = frozenset({"triplets"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "C": real(0, strict=True),
         "kernel": choice(None, "linear", "poly", "rbf"),
         "gamma": either(choice(None), real(0, strict=True)),

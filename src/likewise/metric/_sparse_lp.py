@@ -77,8 +77,8 @@ class SparseLP(MetricLearner):
     [[True, False], [False, False]]
     """
 
-    _honours = frozenset({"triplets"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints = frozenset({"triplets"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "sparsity": real(0, strict=True),
         "diagonal": choice(True, False),
         "neither": IS_UNUSED,

@@ -107,8 +107,8 @@ class SSSVaD(HintedClusterer):
     objective_: Any
     n_iter_: Any
 
-    _honours = frozenset({"triplets"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints = frozenset({"triplets"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "triplet_weight": real(0, strict=True),
         "margin": real(0),

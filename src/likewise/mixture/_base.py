@@ -67,9 +67,9 @@ class MixtureFamily(HintedClusterer, ABC):
     means_: np.ndarray
     covariances_: np.ndarray
 
-    _honours = frozenset({"links"})
+    supported_hints = frozenset({"links"})
     _reads_blocks = True
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "covariance_type": choice(*COVARIANCE_TYPES),
         "init": either(choice("hints", "k-means", "k-means++"), _IS_ARRAY),

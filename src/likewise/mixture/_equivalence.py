@@ -94,7 +94,7 @@ class EquivalenceGaussianMixture(MixtureFamily):
 
     n_approximate_: int
 
-    _rules: ClassVar[dict[str, Rule]] = {**MixtureFamily._rules, "normalize": choice(True, False)}
+    parameter_rules: ClassVar[dict[str, Rule]] = {**MixtureFamily.parameter_rules, "normalize": choice(True, False)}
 
     def __init__(
         self,

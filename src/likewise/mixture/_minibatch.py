@@ -220,8 +220,8 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     n_rows_seen_: int
     subcluster_weights_: np.ndarray
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        **MixtureFamily._rules,
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **MixtureFamily.parameter_rules,
         "n_subclusters": integer(1),
         "relations": choice("auto", "components", "pairs"),
         "batch_size": integer(1),

@@ -147,8 +147,8 @@ class PairwiseGaussianMixture(MixtureFamily):
     n_approximate_: int
     relations_: str | None
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        **MixtureFamily._rules,
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **MixtureFamily.parameter_rules,
         "n_subclusters": integer(1),
         "relations": choice("auto", "components", "pairs"),
     }

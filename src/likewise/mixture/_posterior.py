@@ -74,8 +74,8 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
     True
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        **MixtureFamily._rules,
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **MixtureFamily.parameter_rules,
         "penalty": either(choice(None), real(0, strict=True)),
     }
 

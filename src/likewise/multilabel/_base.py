@@ -33,13 +33,13 @@ IS_THRESHOLD: Rule = either(SHARE, PER_LABEL)
 class MultilabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the multi-label classifiers: ``fit(X, Y)`` with one column of Y a label.
 
-    A subclass has a parameter `threshold`, states what its other parameters may be in ``_rules``, learns in
-    ``_fit`` and says ``_probabilities``; both get rows that were checked. The rest is the same for all.
+    A subclass has a parameter `threshold`, says which values its other parameters may have in
+    ``parameter_rules``, learns in ``_fit`` and computes ``_probabilities``; both get validated rows.
     """
 
     classes_: np.ndarray
 
-    _rules: ClassVar[dict[str, Rule]] = {}
+    parameter_rules: ClassVar[dict[str, Rule]] = {}
     threshold: Any
 
     @abstractmethod
@@ -83,7 +83,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_fit(self, X: Any, Y: Any) -> tuple[Any, LabelColumns]:
         """Check everything that `fit` was given, in the order in which people can mend it."""
-        check_parameters(self, {"threshold": IS_THRESHOLD} | self._rules)
+        check_parameters(self, {"threshold": IS_THRESHOLD} | self.parameter_rules)
         X = self._check_X(X, reset=True)
         labels = check_labels(Y, who=type(self).__name__)
         check_consistent_length(X, labels.Y)

@@ -83,7 +83,7 @@ class BinaryRelevance(MultilabelClassifier):
     intercept_: Any
     n_iter_: int
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "C": real(0, strict=True),
         "missing_rate": IS_RATE,
         "max_iter": integer(1),

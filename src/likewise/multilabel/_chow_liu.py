@@ -143,7 +143,7 @@ class ChowLiuTree(MultilabelClassifier):
     intercept_: Any
     n_iter_: int
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "C": real(0, strict=True),
         "edges": choice("all", "significant", "attracting"),
         "significance": SHARE,

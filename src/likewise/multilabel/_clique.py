@@ -151,7 +151,7 @@ class CliqueLabelGraph(MultilabelClassifier):
     n_rounds_: int
 
     _graph: LabelGraph | CliqueGraph
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "C": real(0, strict=True),
         "loss": choice("softmax", "hinge"),
         "margin": real(0),

@@ -135,7 +135,7 @@ class FastTag(MultilabelClassifier):
     coef_: Any
     intercept_: Any
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "corruption": IS_CORRUPTION,
         "ridge": either(choice("auto"), real(0, strict=True)),
         "reconstruction": real(0, strict=True),

@@ -253,7 +253,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     indistinguishable_: tuple[tuple[str, str], ...]
     thresholds_: np.ndarray
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "structure": choice("tree", "dag"),
         "start": _IS_START,
         "structure_step": choice(None, *SCORES),

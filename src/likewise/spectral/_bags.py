@@ -153,9 +153,9 @@ class BagSpectralClustering(SpectralFamily):
     without_links: bool
     self_loops: bool
 
-    _honours: ClassVar[frozenset[str]] = frozenset({"bags", "labels", "links"})
-    _rules: ClassVar[dict[str, Rule]] = {
-        **SpectralFamily._rules,
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"bags", "labels", "links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **SpectralFamily.parameter_rules,
         "variant": choice("propagated", "labelled", "exact", "printed"),
         "alpha": either(choice("auto"), real(0)),
         "alpha_unit": choice("auto", "absolute", "degree", "spectrum"),

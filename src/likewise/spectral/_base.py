@@ -151,7 +151,7 @@ class SpectralFamily(HintedClusterer):
     warm_start: bool
     random_state: Any
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "affinity": choice("local", "rbf", "neighbors", "precomputed"),
         "n_neighbors": either(choice(None, "auto"), integer(1)),
@@ -274,7 +274,7 @@ class SpectralFamily(HintedClusterer):
         self.eigenvalues_ = found.eigen.values
         self.affinity_matrix_ = last.graph.weights
         self.n_iter_ = found.n_rounds
-        if "links" in self._honours:
+        if "links" in self.supported_hints:
             self.violations_ = link_satisfaction(self.labels_, hints.only("links"))
         self._keep(found, hints)
         why = "Rows may be duplicates, or the graph may have too few edges to part them further."

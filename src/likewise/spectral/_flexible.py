@@ -138,8 +138,11 @@ class FlexibleSpectralClustering(SpectralFamily):
 
     level: float | Literal["auto"]
 
-    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
-    _rules: ClassVar[dict[str, Rule]] = {**SpectralFamily._rules, "level": either(_BELOW_ONE, choice("auto"))}
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **SpectralFamily.parameter_rules,
+        "level": either(_BELOW_ONE, choice("auto")),
+    }
 
     def __init__(
         self,

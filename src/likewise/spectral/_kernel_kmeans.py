@@ -160,9 +160,9 @@ class ConstrainedKernelKMeans(SpectralFamily):
     shift: float | Literal["auto"]
     max_iter: int
 
-    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
-    _rules: ClassVar[dict[str, Rule]] = {
-        **SpectralFamily._rules,
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **SpectralFamily.parameter_rules,
         "objective": choice("normalized_cut", "ratio_association", "ratio_cut"),
         "link_weight": either(real(0, strict=True), choice("auto")),
         "implied": choice(True, False),

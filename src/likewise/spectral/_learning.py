@@ -71,9 +71,9 @@ class SpectralLearning(SpectralFamily):
     self_loops: bool
 
     _reads_label_sets: ClassVar[bool] = True
-    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
-    _rules: ClassVar[dict[str, Rule]] = {
-        **SpectralFamily._rules,
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **SpectralFamily.parameter_rules,
         "normalization": choice("symmetric", "additive"),
         "self_loops": choice(False, True),
     }

@@ -164,8 +164,8 @@ class PropagationClustering(HintedClusterer):
     _rows: np.ndarray
     _hints: Supervision
 
-    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
-    _rules: ClassVar[dict[str, Rule]] = {
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "fixed_number": choice(True, False),
         "n_neighbors": integer(1),

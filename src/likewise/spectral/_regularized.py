@@ -64,9 +64,9 @@ class RegularizedSpectralClustering(SpectralFamily):
     cannot: Literal["refuse", "drop"]
 
     _reads_label_sets: ClassVar[bool] = True
-    _honours: ClassVar[frozenset[str]] = frozenset({"links"})
-    _rules: ClassVar[dict[str, Rule]] = {
-        **SpectralFamily._rules,
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **SpectralFamily.parameter_rules,
         "beta": real(0),
         "cannot": choice("refuse", "drop"),
     }
