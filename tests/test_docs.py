@@ -57,6 +57,7 @@ def test_links_lead_somewhere(page):
 
 
 ROOMS = [
+    "base",
     "supervision",
     "hierarchy",
     "multilabel",

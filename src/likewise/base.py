@@ -1,4 +1,11 @@
-"""The door that every hint-taking estimator goes through: parameters, X and hints are checked here, once."""
+"""The public contract for estimators that take hints, and the validation that all of them share.
+
+Derive a clusterer from :class:`HintedClusterer` and any other estimator from :class:`HintedEstimator`. List
+the kinds of hint that it uses in ``supported_hints`` and the values that its parameters may have in
+``parameter_rules``; call :func:`validate_fit` in `fit` and :func:`validate_rows` in `predict` or `transform`.
+:func:`likewise.testing.check_hinted_estimator` tests the result. Names that ``__all__`` does not list are
+private.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._compat import HAS_CALLBACKS, BaseEstimator, CallbackSupportMixin, ClusterMixin
 from likewise._rows import Block, Rows, as_rows, lies_elsewhere
@@ -32,17 +39,44 @@ from likewise.supervision._index import check_row_labels
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
 
+__all__ = [
+    "HintedClusterer",
+    "HintedEstimator",
+    "Rule",
+    "choice",
+    "either",
+    "integer",
+    "real",
+    "validate_fit",
+    "validate_rows",
+]
+
 
 @dataclass(frozen=True)
 class Rule:
-    """What values a parameter may take, and how to say so."""
+    """Which values a parameter may have.
+
+    Parameters
+    ----------
+    wanted : str
+        The values in words, for the error message: "<parameter> must be <wanted>, got <value>."
+    holds : callable
+        Takes a value and returns whether it is allowed.
+
+    Examples
+    --------
+    >>> from likewise.base import Rule
+    >>> even = Rule("an even integer", lambda value: isinstance(value, int) and value % 2 == 0)
+    >>> even.holds(4), even.holds(5)
+    (True, False)
+    """
 
     wanted: str
     holds: Callable[[Any], bool]
 
 
 def integer(low: int) -> Rule:
-    """An integer of at least `low`."""
+    """Return the rule that a parameter is an integer of at least `low`."""
     return Rule(
         f"an integer of at least {low}",
         lambda v: isinstance(v, int | np.integer) and not isinstance(v, bool) and bool(v >= low),
@@ -50,7 +84,7 @@ def integer(low: int) -> Rule:
 
 
 def real(low: float, *, strict: bool = False) -> Rule:
-    """A finite number of at least `low`, or above it."""
+    """Return the rule that a parameter is a finite number of at least `low`, or with `strict` above it."""
     return Rule(
         f"a number {'above' if strict else 'of at least'} {low:g}",
         lambda v: (
@@ -63,7 +97,7 @@ def real(low: float, *, strict: bool = False) -> Rule:
 
 
 def choice(*options: Any) -> Rule:
-    """One of the options."""
+    """Return the rule that a parameter is one of the options, of the same type."""
     return Rule(
         "one of " + ", ".join(map(repr, options)),
         lambda v: any(v is o or (type(v) is type(o) and v == o) for o in options),
@@ -71,7 +105,7 @@ def choice(*options: Any) -> Rule:
 
 
 def either(*rules: Rule) -> Rule:
-    """What any of the rules allows."""
+    """Return the rule that a parameter satisfies at least one of the rules."""
     return Rule(" or ".join(rule.wanted for rule in rules), lambda v: any(rule.holds(v) for rule in rules))
 
 
@@ -206,11 +240,17 @@ _SMALLEST_WEIGHT = 2.0**-900
 
 
 class HintedEstimator(CallbackSupportMixin, BaseEstimator):
-    """Base of every estimator that takes hints.
+    """Base of every estimator that takes hints: ``fit(X, supervision=hints)``.
 
-    A subclass lists the kinds of hint that it uses in ``supported_hints`` and refuses all others, and says
-    which values its parameters may have in ``parameter_rules``. Hints are routed by default if scikit-learn's
-    metadata routing is enabled.
+    Hints are routed by default if scikit-learn's metadata routing is enabled.
+
+    Attributes
+    ----------
+    supported_hints : frozenset of str
+        The kinds of hint that the estimator uses, out of "links", "triplets", "labels" and "bags". Hints of
+        any other kind are refused with an error. Set by each subclass.
+    parameter_rules : dict of str to Rule
+        Which values each parameter may have. Set by each subclass.
     """
 
     feature_names_in_: np.ndarray
@@ -352,6 +392,20 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             return rows
         return rows.weighed(rows.weight_of(np.arange(len(rows))) * self._weight_unit)
 
+    def _check_fit(
+        self, X: Any, y: Any, supervision: Any, *, in_blocks: bool = False
+    ) -> tuple[Any, Supervision]:
+        """Validate everything that `fit` was given, in the order in which people can correct it.
+
+        X is returned as an array, or with `in_blocks` as :class:`Rows`.
+        """
+        self._check_parameters()
+        given = X
+        X = self._check_rows(X, reset=True) if in_blocks else self._check_X(X, reset=True)
+        hints = self._check_supervision(supervision, X.shape[0], y)
+        check_row_labels(hints._index, given, type(self).__name__)
+        return X, hints
+
     def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
         """Check that the hints are hints, speak of these rows, and are of a kind that the method honours."""
         name = type(self).__name__
@@ -447,7 +501,42 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
 
 class HintedClusterer(ClusterMixin, HintedEstimator):
-    """A clusterer that takes hints beside the rows: ``fit(X, supervision=hints)``."""
+    """Base of every clusterer that takes hints. A subclass has a parameter `n_clusters` and sets `labels_`.
+
+    Examples
+    --------
+    Gaussian mixtures that start from the means of the labelled rows:
+
+    >>> import numpy as np
+    >>> from sklearn.mixture import GaussianMixture
+    >>> from likewise import Supervision
+    >>> from likewise.base import HintedClusterer, integer, validate_fit, validate_rows
+    >>> class SeededMixture(HintedClusterer):
+    ...     supported_hints = frozenset({"labels"})
+    ...     parameter_rules = {"n_clusters": integer(1)}
+    ...
+    ...     def __init__(self, n_clusters=2, *, random_state=None):
+    ...         self.n_clusters = n_clusters
+    ...         self.random_state = random_state
+    ...
+    ...     def fit(self, X, y=None, *, supervision=None):
+    ...         X, hints = validate_fit(self, X, y, supervision)
+    ...         means = None
+    ...         if len(hints.classes) == self.n_clusters:
+    ...             means = [X[hints.label_codes == c].mean(axis=0) for c in range(self.n_clusters)]
+    ...         mixture = GaussianMixture(self.n_clusters, means_init=means, random_state=self.random_state)
+    ...         self.mixture_ = mixture.fit(X)
+    ...         self.labels_ = self.mixture_.predict(X)
+    ...         return self
+    ...
+    ...     def predict(self, X):
+    ...         return self.mixture_.predict(validate_rows(self, X))
+    >>> X = [[0.0], [0.2], [0.4], [5.0], [5.2], [5.4]]
+    >>> hints = Supervision.from_labels([None, "low", None, "high", None, None])
+    >>> model = SeededMixture().fit(X, supervision=hints)
+    >>> [hints.classes[label] for label in model.predict([[0.1], [5.1]])]
+    ['low', 'high']
+    """
 
     n_clusters: int
     labels_: np.ndarray
@@ -455,15 +544,7 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
     def _check_fit(
         self, X: Any, y: Any, supervision: Any, *, in_blocks: bool = False
     ) -> tuple[Any, Supervision]:
-        """Check everything that `fit` was given, in the order in which people can mend it.
-
-        X comes back as an array, or with `in_blocks` as :class:`Rows`.
-        """
-        self._check_parameters()
-        given = X
-        X = self._check_rows(X, reset=True) if in_blocks else self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, X.shape[0], y)
-        check_row_labels(hints._index, given, type(self).__name__)
+        X, hints = super()._check_fit(X, y, supervision, in_blocks=in_blocks)
         self._check_n_clusters(self.n_clusters, X.shape[0], hints)
         return X, hints
 
@@ -533,3 +614,56 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
             "Raise max_iter, or tol.",
             ConvergenceWarning,
         )
+
+
+def validate_fit(
+    estimator: HintedEstimator, X: Any, y: Any = None, supervision: Supervision | None = None
+) -> tuple[np.ndarray, Supervision]:
+    """Validate everything that `fit` was given.
+
+    Parameters
+    ----------
+    estimator : HintedEstimator
+        The estimator that is being fitted. Its parameters are validated too.
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    y : ignored
+        Hints that are passed as `y` are an error.
+    supervision : Supervision, optional
+        The hints.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The rows in C order, as float64, or as float32 if they were float32.
+    supervision : Supervision
+        The hints, all of a kind in `supported_hints`; an object without hints if None was given.
+
+    Raises
+    ------
+    ValueError
+        A parameter breaks its rule, X is not a finite numeric array, or there are fewer rows than clusters.
+    SupervisionError
+        The hints are about other rows or of an unsupported kind, or cannot hold with `n_clusters` clusters.
+    """
+    rows, hints = estimator._check_fit(X, y, supervision)
+    return rows, hints
+
+
+def validate_rows(estimator: HintedEstimator, X: Any) -> np.ndarray:
+    """Validate the rows that a fitted estimator is used on, in `predict` or `transform`.
+
+    Parameters
+    ----------
+    estimator : HintedEstimator
+        The estimator. A `NotFittedError` is raised if it is not fitted.
+    X : array-like of shape (n_samples, n_features)
+        The rows, with the columns of those in `fit`.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The rows in C order, as float64, or as float32 if they were float32.
+    """
+    check_is_fitted(estimator)
+    return estimator._check_X(X, reset=False)

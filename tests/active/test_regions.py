@@ -74,8 +74,17 @@ def test_everything_can_be_asked_until_nothing_is_left():
 
 def test_the_model_is_fitted_again_when_answers_have_grown_by_a_share():
     strategy = UncertainRegions(patience=10)
-    assert [strategy.enough(n) for n in (0, 1, 9, 19, 20, 21, 39, 57)] == [0, 1, 9, 19, 20, 20, 39, 55]
-    assert all(n - n // 10 <= strategy.enough(n) <= n for n in range(300))
+    assert [strategy.count_answers_to_fit(n) for n in (0, 1, 9, 19, 20, 21, 39, 57)] == [
+        0,
+        1,
+        9,
+        19,
+        20,
+        20,
+        39,
+        55,
+    ]
+    assert all(n - n // 10 <= strategy.count_answers_to_fit(n) <= n for n in range(300))
 
 
 def test_a_loaded_interview_asks_the_same_between_two_fits(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 from likewise._rows import Block, Rows, as_rows, lies_elsewhere
 from likewise.active._pool import LARGE, Pool
 from likewise.active._questions import Question
-from likewise.active._state import Strategy, checked_rows
+from likewise.active._state import NEEDS, Strategy, checked_rows
 from likewise.base import check_finite, describe_crowd, integer, warn_caller
 from likewise.exceptions import SupervisionError, TooFewClustersWarning
 from likewise.supervision import RowIds, Supervision
@@ -60,6 +60,11 @@ def checked_strategy(strategy: Any) -> Strategy:
         raise TypeError(
             "Interview: strategy must be one such as RandomPairs(), with name, needs and choose, or the name "
             f"of one, such as 'npu'; got {strategy!r}."
+        )
+    if unknown := set(strategy.needs) - set(NEEDS):
+        raise ValueError(
+            f"Interview: the strategy {strategy.name!r} needs {', '.join(map(repr, sorted(unknown)))}; "
+            f"expected any of {', '.join(map(repr, NEEDS))}, or an empty set if it needs no model."
         )
     found: Strategy = strategy
     return found

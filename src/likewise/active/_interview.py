@@ -531,8 +531,8 @@ class Interview:
 
     def _n_looked_at(self) -> int:
         """Return how many answers the model of the strategy knows: all, or as many as are enough for it."""
-        enough = getattr(self.strategy, "enough", None)
-        return self.n_asked if enough is None else enough(self.n_asked)
+        count = getattr(self.strategy, "count_answers_to_fit", None)
+        return self.n_asked if count is None else count(self.n_asked)
 
     def _known_to_strategy(self, model: Any, n: int) -> Knowledge:
         """Return what follows from the first n answers that `model` believes, and from all later ones."""

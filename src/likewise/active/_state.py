@@ -275,19 +275,47 @@ def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
     return found
 
 
-class Strategy(Protocol):
-    """What chooses questions: a small frozen dataclass that keeps nothing of what it saw.
+# What a strategy may need of a fitted model.
+NEEDS = ("labels", "proba", "classes")
 
-    ``needs`` says what it looks at beyond rows and answers: "labels" and "proba" want a fitted model.
+
+class Strategy(Protocol):
+    """The protocol of query strategies: any object with `name`, `needs` and `choose`.
+
+    A strategy is a function of the :class:`State` that it is given and keeps nothing between calls; write it
+    as a frozen dataclass whose fields are its parameters. No base class is needed.
+
+    A strategy may also have a method ``count_answers_to_fit(n_answers)``. It returns how many of the answers
+    the model has to be fitted to, so that a costly model need not be fitted again for each question. Without
+    it the model is fitted to all answers.
     """
 
     @property
     def name(self) -> str:
-        """How the strategy is called in files and tables."""
+        """The name of the strategy in files and tables."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """Any of "labels" and "proba"."""
+        """What the strategy needs of the fitted model; empty if it needs no model.
+
+        - "labels": the clusters, in ``state.labels``;
+        - "proba": a ``state.model`` with `predict_proba` or `co_membership_proba`;
+        - "classes": a ``state.model`` that is a :class:`~likewise.spectral.PropagationClustering`.
+        """
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n distinct questions that can be asked; fewer if there are no more."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far, what follows from them, and the fitted model.
+        n : int
+            The maximum number of questions.
+
+        Returns
+        -------
+        questions : list of Question
+            At most n different questions, best first, all of which ``state.can_ask`` allows. Fewer if there
+            are no more. The same state has to give the same questions, so draw from ``state.rng()``.
+        """

@@ -1,13 +1,17 @@
 """The k-means family: k-means that takes hints, all on one loop."""
 
+from likewise.kmeans._assignment import AssignmentProblem
+from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._cop import COPKMeans
 from likewise.kmeans._labelled import ConstrainedKMeans, SeededKMeans
 from likewise.kmeans._minibatch import MiniBatchMPCKMeans, MiniBatchPCKMeans
 from likewise.kmeans._soft import MKMeans, MPCKMeans, PCKMeans
 
 __all__ = [
+    "AssignmentProblem",
     "COPKMeans",
     "ConstrainedKMeans",
+    "KMeansFamily",
     "MKMeans",
     "MPCKMeans",
     "MiniBatchMPCKMeans",

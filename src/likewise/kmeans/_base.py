@@ -20,6 +20,7 @@ from likewise._named import Named
 from likewise._rows import Block, Rows, as_rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
+from likewise.kmeans._assignment import AssignedRows, AssignmentProblem
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate, means_of
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import mean_row
@@ -40,13 +41,38 @@ _IS_ARRAY = Rule(
 
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClusterer):
-    """Base of the k-means family. A member says how hinted rows are placed and what metric is learned."""
+    """Base of the k-means family: k-means in which hints decide the clusters of the hinted rows.
+
+    A member minimises
+
+    .. math::
+
+        \\sum_i \\|x_i - \\mu_{l_i}\\|^2 + P(l)
+
+    where the penalty P depends on the hints. The base class draws starts, alternates assignment and update
+    until the labels settle, and keeps the best start. Rows without hints go to the nearest center; a member
+    overrides :meth:`assign_hinted_rows` for the others, and :meth:`compute_penalty` unless P is 0.
+    Everything else, including data in files and on a cluster, is inherited.
+
+    The class is public for authors of new members; the documentation has a complete example under
+    "Extending likewise".
+
+    Attributes
+    ----------
+    supported_hints : frozenset of str
+        The kinds of hint that a member uses. Hints of any other kind are refused with an error.
+    parameter_rules : dict of str to likewise.base.Rule
+        Which values each parameter may have. A member adds its own to those of its base class.
+    accepts_conflicts : bool
+        Whether cannot-links that contradict must-links give a warning instead of an error; False by default.
+    """
 
     cluster_centers_: np.ndarray
     n_iter_: int
     objective_: float
     violations_: Satisfaction
 
+    accepts_conflicts: ClassVar[bool] = False
     _reads_blocks = True
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
@@ -76,15 +102,58 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    # ------------------------------------------------------------------ what a member supplies
+    # ------------------------------------------------------------------ for authors of members
+
+    def assign_hinted_rows(self, problem: AssignmentProblem) -> np.ndarray:
+        """Assign the hinted rows to clusters, given the current centers.
+
+        Called once in each iteration, if there are hints. A member that does not override it treats hinted
+        rows like all others.
+
+        Parameters
+        ----------
+        problem : AssignmentProblem
+            The hints about these rows, the cost of each row in each cluster, and the previous clusters.
+
+        Returns
+        -------
+        labels : ndarray of int, shape (n_hinted,)
+            The cluster of each hinted row. The sum of their costs and the penalty should not be larger than
+            with the previous labels, or the fit may not converge.
+        """
+        labels: np.ndarray = problem.costs.argmin(axis=1)
+        return labels
+
+    def compute_penalty(self, labels: np.ndarray, problem: AssignmentProblem) -> float:
+        """Compute what violated hints add to the objective.
+
+        Parameters
+        ----------
+        labels : ndarray of int, shape (n_hinted,)
+            The cluster of each hinted row.
+        problem : AssignmentProblem
+            As in :meth:`assign_hinted_rows`.
+
+        Returns
+        -------
+        penalty : float
+            0 unless a member overrides this method.
+        """
+        return 0.0
+
+    # ------------------------------------------------------------------ what the members of likewise supply
 
     def _closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
         """Return the closure that the start is drawn from, of hints about these rows alone."""
+        if self.accepts_conflicts:
+            return self._soft_closure(hints, rows=rows)
         return self._hard_closure(hints, rows)
 
     def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> HintedRows | None:
-        """Return the rows that hints hold in place, or None."""
-        return None
+        """Return the rows whose clusters depend on hints, or None."""
+        if not named.hints or type(self).assign_hinted_rows is KMeansFamily.assign_hinted_rows:
+            return None
+        return AssignedRows(self, X, named)
 
     def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[HintedRows | None, Learning | None]:
         """Return the rows that hints hold in place, and how a metric is learned, either or both None."""

@@ -10,31 +10,12 @@ from scipy.optimize import linear_sum_assignment
 
 from likewise._named import Named
 from likewise._rows import Rows
+from likewise.kmeans._assignment import AssignmentProblem
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._links import Placed
 from likewise.kmeans._loop import Fit
-from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import ClusterStats
 from likewise.seeding import extend_seeds
 from likewise.supervision import Supervision
-
-
-class PinnedRows:
-    """Rows whose cluster is given."""
-
-    def __init__(self, named: Named) -> None:
-        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
-        self._labels = named.hints.label_codes
-
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
-        """Return the given clusters, and what they cost."""
-        costs = metric.costs(self.X, centers)
-        energy = float(self.weight @ costs[np.arange(len(self.rows)), self._labels])
-        return Placed(self._labels, energy, costs.argmin(axis=1))
-
-    def units(self) -> np.ndarray:
-        """Return -1 for each row: these never move."""
-        return np.full(len(self.rows), -1)
 
 
 class SeededKMeans(KMeansFamily):
@@ -129,5 +110,6 @@ class ConstrainedKMeans(SeededKMeans):
     [0, 0, 0, 1]
     """
 
-    def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> PinnedRows | None:
-        return PinnedRows(named) if "labels" in named.hints.kinds else None
+    def assign_hinted_rows(self, problem: AssignmentProblem) -> np.ndarray:
+        """Assign each labelled row to the cluster of its class."""
+        return problem.hints.label_codes

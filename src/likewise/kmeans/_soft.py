@@ -14,9 +14,9 @@ from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._links import LinkedRows, Penalty
 from likewise.kmeans._loop import Fit, Learning
 from likewise.kmeans._metric import Metric, inverse_metric
-from likewise.kmeans._stats import second_moment
+from likewise.kmeans._stats import mean_squared_distance, second_moment
 from likewise.seeding import Tied
-from likewise.supervision import Closure, Supervision
+from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
@@ -30,14 +30,12 @@ class SoftLinks(KMeansFamily, ABC):
     must_weight: float
     cannot_weight: float
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    accepts_conflicts: ClassVar[bool] = True
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **KMeansFamily.parameter_rules,
         "must_weight": real(0, strict=True),
         "cannot_weight": real(0, strict=True),
     }
-
-    def _closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
-        return self._soft_closure(hints, rows=rows)
 
     @abstractmethod
     def _penalty(self, X: Rows) -> Penalty:
@@ -156,7 +154,7 @@ class PCKMeans(SoftLinks):
         self.cannot_weight = cannot_weight
 
     def _penalty(self, X: Rows) -> Penalty:
-        return self._penalty_at(2.0 * float(second_moment(X, diagonal=True).sum() / X.total_weight))
+        return self._penalty_at(mean_squared_distance(X))
 
     def _penalty_at(self, scale: float) -> Penalty:
         return Penalty(*self._link_weights(), alpha=scale, beta=0.0, reach=scale)

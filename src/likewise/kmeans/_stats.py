@@ -133,6 +133,11 @@ def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: Held | None = N
     return total
 
 
+def mean_squared_distance(X: Rows) -> float:
+    """Return the mean squared distance between two rows. The mean of the rows must be 0."""
+    return 2.0 * float(second_moment(X, diagonal=True).sum() / X.total_weight)
+
+
 def mean_row(X: Rows) -> np.ndarray:
     """Return the weighted mean of the rows, in their dtype."""
     total: np.ndarray = X.sum(_weighted_sum) / X.total_weight

@@ -94,7 +94,10 @@ class EquivalenceGaussianMixture(MixtureFamily):
 
     n_approximate_: int
 
-    parameter_rules: ClassVar[dict[str, Rule]] = {**MixtureFamily.parameter_rules, "normalize": choice(True, False)}
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **MixtureFamily.parameter_rules,
+        "normalize": choice(True, False),
+    }
 
     def __init__(
         self,

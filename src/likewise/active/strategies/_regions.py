@@ -79,8 +79,8 @@ class UncertainRegions:
             if not rule.holds(getattr(self, field)):
                 raise ValueError(f"{field} must be {rule.wanted}, got {getattr(self, field)!r}.")
 
-    def enough(self, n_answers: int) -> int:
-        """Return how many of the answers the model has to know, so that it need not be fitted each time."""
+    def count_answers_to_fit(self, n_answers: int) -> int:
+        """Return how many of the answers the model is fitted to, so that it need not be fitted each time."""
         return n_answers - n_answers % max(1, n_answers // self.patience)
 
     def choose(self, state: State, n: int) -> list[Question]:

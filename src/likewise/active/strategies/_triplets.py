@@ -34,10 +34,10 @@ class _OfPairs:
         """What the strategy of the pairs looks at."""
         return self._chooser.needs
 
-    def enough(self, n_answers: int) -> int:
-        """Return how many of the answers the model has to know, by the strategy of the pairs."""
-        enough = getattr(self._chooser, "enough", None)
-        return n_answers if enough is None else int(enough(n_answers))
+    def count_answers_to_fit(self, n_answers: int) -> int:
+        """Return how many of the answers the model is fitted to, by the strategy of the pairs."""
+        count = getattr(self._chooser, "count_answers_to_fit", None)
+        return n_answers if count is None else int(count(n_answers))
 
 
 @dataclass(frozen=True)

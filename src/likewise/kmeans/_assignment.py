@@ -1,0 +1,89 @@
+"""The hook through which a member of the k-means family assigns hinted rows to clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from likewise._named import Named
+from likewise._rows import Rows
+from likewise.kmeans._links import Placed
+from likewise.kmeans._metric import Metric
+from likewise.kmeans._stats import mean_squared_distance
+from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise.kmeans._base import KMeansFamily
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentProblem:
+    """What :meth:`KMeansFamily.assign_hinted_rows` is given: the hinted rows and what each cluster costs.
+
+    Attributes
+    ----------
+    hints : Supervision
+        The hints. Rows are numbered from 0 to n_hinted - 1; rows without hints are left out.
+    costs : ndarray of shape (n_hinted, n_clusters)
+        What each hinted row adds to the objective in each cluster: its squared distance to the center,
+        multiplied by its sample weight.
+    previous : ndarray of shape (n_hinted,) or None
+        The cluster of each hinted row in the iteration before, None in the first.
+    """
+
+    hints: Supervision
+    costs: np.ndarray
+    previous: np.ndarray | None
+    _rows: AssignedRows = field(repr=False)
+
+    @property
+    def scale(self) -> float:
+        """The mean squared distance between two rows of X, in the unit of `costs`.
+
+        A penalty of ``weight * scale`` means the same whatever the unit of the columns is.
+        """
+        return self._rows.scale
+
+
+class AssignedRows:
+    """The hinted rows of a member that assigns them with its own `assign_hinted_rows`."""
+
+    def __init__(self, member: KMeansFamily, X: Rows, named: Named) -> None:
+        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
+        self._member, self._all_rows, self._hints = member, X, named.hints
+        # A row of weight 0 still goes to its nearest cluster if its hints leave it the choice.
+        self._positive_weight = np.maximum(self.weight, 1e-12 * X.heaviest)
+
+    @cached_property
+    def scale(self) -> float:
+        """The mean squared distance between two rows, in the unit of the row weights."""
+        return mean_squared_distance(self._all_rows) * self._member._weight_unit
+
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+        """Assign the rows, and compute what they add to the objective."""
+        costs = metric.costs(self.X, centers)
+        problem = AssignmentProblem(self._hints, costs * self._positive_weight[:, None], previous, self)
+        labels = self._check_labels(self._member.assign_hinted_rows(problem), len(centers))
+        energy = float(self.weight @ costs[np.arange(len(labels)), labels])
+        energy += self._member.compute_penalty(labels, problem)
+        return Placed(labels, energy, costs.argmin(axis=1))
+
+    def _check_labels(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        labels = np.asarray(labels)
+        if (
+            labels.shape != self.rows.shape
+            or labels.dtype.kind not in "iu"
+            or not ((labels >= 0) & (labels < n_clusters)).all()
+        ):
+            raise ValueError(
+                f"{type(self._member).__name__}.assign_hinted_rows must return one integer from 0 to "
+                f"{n_clusters - 1} for each of the {len(self.rows)} hinted rows, got {labels!r}."
+            )
+        return labels.astype(np.int64)
+
+    def units(self) -> np.ndarray:
+        """Return -1 for each row: a hinted row is never moved to fill an empty cluster."""
+        return np.full(len(self.rows), -1)
