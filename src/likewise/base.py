@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -50,6 +50,8 @@ __all__ = [
     "validate_fit",
     "validate_rows",
 ]
+
+NameRows = Callable[[Iterable[int]], list[str]]  # what messages call some rows
 
 
 @dataclass(frozen=True)
@@ -135,20 +137,16 @@ def check_no_times(X: Any, owner: str) -> None:
     )
 
 
-def describe_crowd(owner: str, closure: Closure, n_clusters: int, rows: np.ndarray | None = None) -> str:
-    """Name rows that must all be apart from one another, if more than `n_clusters` are found; else "".
-
-    The closure may be about `rows` alone.
-    """
+def describe_crowd(owner: str, closure: Closure, n_clusters: int, name_rows: NameRows) -> str:
+    """Name rows that must all be apart from one another, if more than `n_clusters` are found; else ""."""
     apart = find_crowd(closure, n_clusters)
     if not len(apart):
         return ""
-    named = (apart if rows is None else rows[apart]).tolist()
-    listed = ", ".join(map(str, named[:10])) + (", …" if len(named) > 10 else "")
+    listed = ", ".join(name_rows(apart[:10].tolist())) + (", …" if len(apart) > 10 else "")
     return (
-        f"{owner}: {len(named)} rows must be apart from one another (rows {listed}), but there are only "
+        f"{owner}: {len(apart)} rows must be apart from one another (rows {listed}), but there are only "
         f"{n_clusters} clusters, so not all of these cannot-links can hold. Ask for at least "
-        f"{len(named)} clusters, or drop some of the links."
+        f"{len(apart)} clusters, or drop some of the links."
     )
 
 
@@ -402,12 +400,16 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         self._check_parameters()
         given = X
         X = self._check_rows(X, reset=True) if in_blocks else self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, X.shape[0], y)
-        check_row_labels(hints._index, given, type(self).__name__)
+        hints = self._check_supervision(supervision, X.shape[0], y, given=given)
         return X, hints
 
-    def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
-        """Check that the hints are hints, speak of these rows, and are of a kind that the method honours."""
+    def _check_supervision(
+        self, supervision: Any, n_samples: int, y: Any = None, *, given: Any
+    ) -> Supervision:
+        """Check that the hints are hints, speak of these rows, and are of a kind that the method honours.
+
+        `given` is X as the caller passed it: hints made by index are compared with the index of a data frame.
+        """
         name = type(self).__name__
         if isinstance(y, Supervision):
             raise SupervisionError(
@@ -425,6 +427,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{name}: the hints speak of {supervision.n_samples} rows, but X has {n_samples}. "
                 "Index the hints with the rows that you kept: hints[rows]."
             )
+        check_row_labels(supervision, given, name)
         if refused := supervision.kinds - self.supported_hints:
             kept = ", ".join(repr(kind) for kind in sorted(self.supported_hints)) or "no hints"
             convert = (
@@ -450,18 +453,15 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
-            i, j = closure.conflicts[0]
-            chain = np.array(closure.path(int(i), int(j)))
-            if rows is not None:
-                i, j, chain = rows[i], rows[j], rows[chain]
+            chain = hints._name_rows(closure.path(*closure.conflicts[0].tolist()), among=rows)
             warn_caller(
                 f"{type(self).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
-                f"the first between rows {i} and {j}, which are joined through "
-                f"{' – '.join(map(str, chain))}. {what_then} "
+                f"the first between rows {chain[0]} and {chain[-1]}, which are joined through "
+                f"{' – '.join(chain)}. {what_then} "
                 "hints.without_conflicts() lets the must-links win.",
                 InconsistentSupervisionWarning,
             )
-        if crowd := self._find_crowd(closure, rows):
+        if crowd := self._find_crowd(closure, hints, rows):
             warn_caller(crowd, TooFewClustersWarning)
         return closure
 
@@ -469,18 +469,21 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the closure of hints about `rows` alone; refuse contradictions."""
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
-            raise InconsistentSupervisionError(closure.contradiction(rows))
-        if crowd := self._find_crowd(closure, rows):
+            raise InconsistentSupervisionError(
+                closure.describe_contradiction(partial(hints._name_rows, among=rows))
+            )
+        if crowd := self._find_crowd(closure, hints, rows):
             raise InfeasibleSupervisionError(crowd)
         return closure
 
-    def _find_crowd(self, closure: Closure, rows: np.ndarray | None) -> str:
+    def _find_crowd(self, closure: Closure, hints: Supervision, rows: np.ndarray | None) -> str:
         n_clusters = getattr(self, "n_clusters", None)
         if not integer(1).holds(n_clusters) or not getattr(self, "fixed_number", True):
             return ""
         if getattr(self, "cannot", None) == "drop":  # cannot-links are not used
             return ""
-        return describe_crowd(type(self).__name__, closure, int(n_clusters or 1), rows)
+        name_rows = partial(hints._name_rows, among=rows)
+        return describe_crowd(type(self).__name__, closure, int(n_clusters or 1), name_rows)
 
     def __getstate__(self) -> Any:
         """Return what is pickled: all but what lies on a cluster, which means nothing anywhere else."""

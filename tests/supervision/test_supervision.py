@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
-from likewise import PCKMeans, Supervision
+from likewise import Supervision
 from likewise.exceptions import InconsistentSupervisionError, QuestionableHintsWarning, SupervisionError
-from likewise.metric import ITML
 from reference.supervision import (
     drawn_bags,
     drawn_hints,
@@ -557,15 +556,3 @@ def test_kinds_come_apart_and_together(parts):
     both = labels | bags
     assert both.only("labels") == labels
     assert both.only("bags") == bags
-
-
-@pytest.mark.parametrize("make", [lambda: PCKMeans(2, random_state=0), lambda: ITML(shrinkage=0)])
-def test_hints_by_index_refuse_a_frame_in_another_order(make):
-    frame = pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]}, index=["a", "b", "c", "d"])
-    hints = Supervision.from_links(index=frame.index, must=[("a", "b")], cannot=[("b", "c")])
-    make().fit(frame, supervision=hints)
-    shuffled = frame.loc[["b", "a", "c", "d"]]
-    with pytest.raises(SupervisionError, match=r"row 0 of X has the index label 'b'.*expect 'a'"):
-        make().fit(shuffled, supervision=hints)
-    make().fit(shuffled, supervision=hints[[1, 0, 2, 3]])  # hints are taken along with the rows
-    make().fit(shuffled.to_numpy(), supervision=hints)

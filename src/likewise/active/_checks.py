@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from likewise.active._state import NEEDS, Strategy, checked_rows
 from likewise.base import check_finite, describe_crowd, integer, warn_caller
 from likewise.exceptions import SupervisionError, TooFewClustersWarning
 from likewise.supervision import RowIds, Supervision
+from likewise.supervision._index import check_row_labels
 
 
 def whole(name: str, value: Any, *, low: int) -> int:
@@ -70,7 +72,7 @@ def checked_strategy(strategy: Any) -> Strategy:
     return found
 
 
-def checked_hints(supervision: Any, n_samples: int) -> Supervision:
+def checked_hints(supervision: Any, n_samples: int, X: Any) -> Supervision:
     """Return the hints that were given, which must speak of the rows."""
     if supervision is None:
         return Supervision.none(n_samples)
@@ -79,6 +81,7 @@ def checked_hints(supervision: Any, n_samples: int) -> Supervision:
             f"Interview: supervision must be hints for the {n_samples} rows, got {supervision!r}. Make some "
             "with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
         )
+    check_row_labels(supervision, X, "Interview")
     return supervision
 
 
@@ -120,7 +123,8 @@ def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
     if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
         return
     rows, few = hints.only("links").named()
-    if crowd := describe_crowd("Interview", few.closure(on_conflict="drop"), n_clusters, rows):
+    name_rows = partial(few._name_rows, among=rows)
+    if crowd := describe_crowd("Interview", few.closure(on_conflict="drop"), n_clusters, name_rows):
         warn_caller(crowd, TooFewClustersWarning)
 
 

@@ -175,7 +175,7 @@ class Interview:
             raise ValueError(f"Interview: discover must be True or False, got {discover!r}.")
         self.discover: bool = bool(discover)
         self.errors: float | str = check_errors(errors)
-        self.given: Supervision = checked_hints(supervision, self.n_samples)
+        self.given: Supervision = checked_hints(supervision, self.n_samples, X)
         self.n_clusters: int | None = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
         warn_of_crowd(self.given, self._n_known_clusters)
         if isinstance(strategy, str):

@@ -270,7 +270,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         first = not hasattr(self, "coef_")
         self._check_parameters()
         rows = self._check_rows(X, reset=first)
-        hints = self._check_supervision(supervision, len(rows), y)
+        hints = self._check_supervision(supervision, len(rows), y, given=X)
         self._check_batch(len(rows), hints, first)
         rows = self._with_weights(rows, sample_weight)
         rows = self._rescale_weights(rows) if first else self._with_weight_unit(rows)

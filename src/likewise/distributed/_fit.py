@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from likewise.distributed._data import rows_of
+from likewise.supervision._index import check_row_labels
 
 E = TypeVar("E")
 
@@ -49,6 +50,8 @@ def fit(estimator: E, data: Any, supervision: Any = None, *, client: Any = None,
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
+    if supervision is not None:
+        check_row_labels(supervision, data, type(estimator).__name__)
     rows = rows_of(data, client)
     fitted: E = estimator.fit(rows, supervision=supervision, **more)  # type: ignore[attr-defined]
     return fitted

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
+from likewise.supervision._index import check_row_labels
 
 IntArray = npt.NDArray[np.int64]
 
@@ -63,8 +64,8 @@ def paired_codes(labels_true: Any, labels_pred: Any) -> tuple[IntArray, IntArray
     return true, pred
 
 
-def check_same_rows(supervision: Any, n_samples: int, *, what: str = "labels") -> None:
-    """Refuse hints that speak of another number of rows than the labels do."""
+def check_same_rows(supervision: Any, n_samples: int, given: Any, *, what: str = "labels") -> None:
+    """Refuse hints about another number of rows, or made for another index than `given` has."""
     shape = getattr(supervision, "shape", None)
     if shape is None:
         raise SupervisionError(
@@ -76,3 +77,4 @@ def check_same_rows(supervision: Any, n_samples: int, *, what: str = "labels") -
             f"the hints speak of {shape[0]} rows, but {what} has {n_samples}. "
             "Cut the hints with the rows: supervision[rows]."
         )
+    check_row_labels(supervision, given, what=what)

@@ -209,7 +209,7 @@ def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[Hin
             "some rows that hints are about, X[rows].compute() with supervision[rows]; then fit the chosen "
             "estimator to X with all hints."
         )
-    check_same_rows(supervision, X.shape[0] if hasattr(X, "shape") else len(X), what="X")
+    check_same_rows(supervision, X.shape[0] if hasattr(X, "shape") else len(X), X, what="X")
     if hasattr(cv, "split") and not isinstance(cv, HintKFold):
         raise TypeError(f"cv must be a number or a HintKFold, which cuts hints and not rows; got {cv!r}.")
     splitter = cv if hasattr(cv, "split") else HintKFold(cv, random_state=random_state)

@@ -143,7 +143,7 @@ def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
     array([[1, 2]])
     """
     codes = label_codes(labels, what="labels")
-    check_same_rows(supervision, len(codes))
+    check_same_rows(supervision, len(codes), labels)
     must = np.asarray(supervision.must, dtype=np.int64).reshape(-1, 2)
     cannot = np.asarray(supervision.cannot, dtype=np.int64).reshape(-1, 2)
     must_kept = codes[must[:, 0]] == codes[must[:, 1]]
@@ -222,7 +222,7 @@ def triplet_satisfaction(labels: Any, supervision: Any) -> TripletSatisfaction:
     1 of 2 triplets kept (50.0%)
     """
     codes = label_codes(labels, what="labels")
-    check_same_rows(supervision, len(codes))
+    check_same_rows(supervision, len(codes), labels)
     a, b, c = codes[np.asarray(supervision.triplets, dtype=np.int64).reshape(-1, 3)].T
     answers = np.asarray(supervision.answers, dtype=np.int64).reshape(-1)
     ab, ac, bc = a == b, a == c, b == c

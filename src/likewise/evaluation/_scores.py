@@ -119,7 +119,7 @@ def scores(
         raise ValueError(f"rows must be one of {', '.join(map(repr, get_args(Rows)))}; got {rows!r}.")
     true, pred = paired_codes(labels_true, labels_pred)
     if supervision is not None:
-        check_same_rows(supervision, len(true), what="labels_true")
+        check_same_rows(supervision, len(true), labels_true, what="labels_true")
     if rows != "all":
         mask = _mask(supervision, rows)
         true, pred = true[mask], pred[mask]

@@ -251,7 +251,7 @@ class FromBatches(SoftLinks):
         rows = self._check_rows(X, reset=state is None)
         name, n, k = type(self).__name__, len(rows), self.n_clusters
         self._check_largest(max(rows.map(_largest)), rows.dtype, n * rows.shape[1])
-        hints = self._check_supervision(supervision, n, y)
+        hints = self._check_supervision(supervision, n, y, given=X)
         self._check_n_clusters(k, max(n, k), hints)
         rows = self._with_weights(rows, sample_weight)
         rows = self._rescale_weights(rows) if state is None else self._with_weight_unit(rows)

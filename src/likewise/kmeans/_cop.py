@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +30,8 @@ class ApartComponents:
         self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
         names, self._node = np.unique(closure.component, return_inverse=True)
         self._n = len(names)
-        self._first_row = self.rows[np.unique(self._node, return_index=True)[1]]
+        self._first_rows = np.unique(self._node, return_index=True)[1]
+        self._name_rows = partial(named.hints._name_rows, among=self.rows)
         self._edges = np.searchsorted(names, closure.cannot)
         self._groups = [np.searchsorted(names, group) for group in closure.cannot_groups]
         self._indptr, self._partner, self._edge = adjacency(self._edges, self._n)
@@ -44,8 +46,8 @@ class ApartComponents:
         self._last: np.ndarray | None = None
 
     def _some(self, nodes: Any) -> str:
-        rows = [str(self._first_row[node]) for node in list(nodes)[:10]]
-        return "rows " + ", ".join(rows) + (", …" if len(nodes) > 10 else "")
+        names = self._name_rows(self._first_rows[list(nodes)[:10]].tolist())
+        return f"row{'s' if len(names) > 1 else ''} {', '.join(names)}{', …' if len(nodes) > 10 else ''}"
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
         """Label the components so that every link holds and the cost is as low as can be found."""
@@ -172,11 +174,11 @@ class ApartComponents:
             put(p, options.pop(), +1)
             if len(stack) == len(part):
                 return
-        row, around = self._first_row[nodes[stuck]], self._some(sorted(near[nodes[stuck]]))
+        stuck_row, around = self._some([nodes[stuck]]), self._some(sorted(near[nodes[stuck]]))
         proved = f"none was found in {_MAX_STEPS} steps" if stack else "no labelling keeps them all"
         raise InfeasibleSupervisionError(
             f"{len(part)} components are tied by cannot-links, and with {self._k} clusters {proved}. "
-            f"It fails at row {row}, which must be apart from {around}. "
+            f"It fails at {stuck_row}, which must be apart from {around}. "
             "Ask for more clusters, drop some of these links, or use PCKMeans, where links are soft."
         )
 

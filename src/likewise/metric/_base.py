@@ -19,7 +19,6 @@ from likewise.exceptions import ThinSupervisionWarning
 from likewise.metric._matrix import components_of, is_positive_definite, size_of, total_covariance
 from likewise.metric._shrinkage import FOLDS, Learn, choose_shrinkage, shrink
 from likewise.supervision import Supervision
-from likewise.supervision._index import check_row_labels
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
@@ -93,8 +92,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         self._check_parameters()
         given = X
         X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X), y)
-        check_row_labels(hints._index, given, type(self).__name__)
+        hints = self._check_supervision(supervision, len(X), y, given=given)
         rows = np.asarray(X, dtype=np.float64)
         self._mean = rows.mean(axis=0)
         learned = self._learn_and_shrink(rows - self._mean, hints, X)  # distances lose fewer digits there

@@ -356,7 +356,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         self._check_parameters()
         begun = hasattr(self, "_running")
         rows = in_memory(self._check_rows(X, reset=not begun))
-        hints = self._check_supervision(supervision, len(rows), y)
+        hints = self._check_supervision(supervision, len(rows), y, given=X)
         if begun:
             self._check_unchanged()
             self._check_largest(float(np.abs(all_of(rows)).max()), rows.dtype, len(rows) * rows.shape[1])

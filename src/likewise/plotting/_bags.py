@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.exceptions import SupervisionError
+from likewise.evaluation._codes import check_same_rows
 from likewise.plotting._clusters import BROKEN, MARKERS, NOISE, PALETTE
 from likewise.plotting._examples import (
     DEVIATIONS,
@@ -172,7 +172,7 @@ class BagDisplay(Saved):
             What was drawn; see its attributes.
         """
         rows, found = np.asarray(X, dtype=np.float64), np.asarray(labels)
-        _check(rows, found, class_of_cluster, supervision, image_shape)
+        _check(X, rows, found, class_of_cluster, supervision, image_shape)
         if min(n_examples, max_classes) < 1 or max_points < 2:
             raise ValueError(
                 "n_examples and max_classes must be at least 1 and max_points 2, got "
@@ -380,7 +380,7 @@ def _short(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _check(rows: Any, labels: Any, classes: Any, supervision: Any, image_shape: Any) -> None:
+def _check(X: Any, rows: Any, labels: Any, classes: Any, supervision: Any, image_shape: Any) -> None:
     if rows.ndim != 2 or not rows.size:
         raise ValueError(f"X must have shape (n_samples, n_features), got {rows.shape}.")
     if not np.isfinite(rows).all():
@@ -394,8 +394,8 @@ def _check(rows: Any, labels: Any, classes: Any, supervision: Any, image_shape: 
             f"class_of_cluster speaks of {len(classes)} clusters, but labels run from {labels.min()} to "
             f"{labels.max()}."
         )
-    if supervision is not None and supervision.n_samples != len(rows):
-        raise SupervisionError(f"the hints speak of {supervision.n_samples} rows, but X has {len(rows)}.")
+    if supervision is not None:
+        check_same_rows(supervision, len(rows), X, what="X")
     if image_shape is not None:
         shape = tuple(image_shape)
         if len(shape) != 2 or min(shape) < 1 or shape[0] * shape[1] != rows.shape[1]:

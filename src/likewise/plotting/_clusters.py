@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
-from likewise.exceptions import SupervisionError
+from likewise.evaluation._codes import check_same_rows
 from likewise.plotting._figure import Saved, clear_sides, new_figure
 from likewise.plotting._links import drawn_links
 from likewise.plotting._projection import Plane, project
@@ -136,7 +136,7 @@ class ClusterDisplay(Saved):
         """
         rows = np.asarray(X, dtype=np.float64)
         found = np.asarray(labels)
-        _check(rows, found, supervision, max_points, max_links)
+        _check(X, rows, found, supervision, max_points, max_links)
         n_rows = n_links = None
         if len(rows) > max_points:
             use = _some_rows(found, supervision, max_points, max_links)
@@ -287,15 +287,15 @@ class ClusterDisplay(Saved):
         )
 
 
-def _check(rows: Any, labels: Any, supervision: Any, max_points: int, max_links: int) -> None:
+def _check(X: Any, rows: Any, labels: Any, supervision: Any, max_points: int, max_links: int) -> None:
     if rows.ndim != 2 or not rows.size:
         raise ValueError(f"X must have shape (n_samples, n_features), got {rows.shape}.")
     if not np.isfinite(rows).all():
         raise ValueError("X holds values that are not finite; fill or drop them first.")
     if labels.shape != (len(rows),):
         raise ValueError(f"labels must have shape ({len(rows)},), one a row, got {labels.shape}.")
-    if supervision is not None and supervision.n_samples != len(rows):
-        raise SupervisionError(f"the hints speak of {supervision.n_samples} rows, but X has {len(rows)}.")
+    if supervision is not None:
+        check_same_rows(supervision, len(rows), X, what="X")
     if max_points < 2 or max_links < 0:
         raise ValueError(f"max_points must be at least 2 and max_links 0, got {max_points} and {max_links}.")
 

@@ -316,10 +316,12 @@ class SpectralFamily(HintedClusterer):
                 f"image by {gap:.3g}. Pass (A + A.T) / 2 if that is what you mean."
             )
 
-    def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
+    def _check_supervision(
+        self, supervision: Any, n_samples: int, y: Any = None, *, given: Any
+    ) -> Supervision:
         if not self.as_links or not isinstance(supervision, Supervision):
-            return super()._check_supervision(supervision, n_samples, y)
-        said = super()._check_supervision(self._said_as_links(supervision), n_samples, y)
+            return super()._check_supervision(supervision, n_samples, y, given=given)
+        said = super()._check_supervision(self._said_as_links(supervision), n_samples, y, given=given)
         return said | supervision.only("bags") if self._reads_label_sets else said
 
     def _said_as_links(self, hints: Supervision) -> Supervision:

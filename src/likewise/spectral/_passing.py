@@ -220,7 +220,7 @@ class PropagationClustering(HintedClusterer):
         if taken is not None and taken[1] is X:  # rows that were checked before
             self._check_parameters()
             self.n_features_in_ = X.shape[1]
-            hints = self._check_supervision(supervision, len(X), y)
+            hints = self._check_supervision(supervision, len(X), y, given=X)
             self._check_n_clusters(self.n_clusters, len(X), hints)
         else:
             X, hints = self._check_fit(X, y, supervision)

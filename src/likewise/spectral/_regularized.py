@@ -92,8 +92,10 @@ class RegularizedSpectralClustering(SpectralFamily):
     ) -> None:
         self._store(locals())
 
-    def _check_supervision(self, supervision: Any, n_samples: int, y: Any = None) -> Supervision:
-        hints = super()._check_supervision(supervision, n_samples, y)
+    def _check_supervision(
+        self, supervision: Any, n_samples: int, y: Any = None, *, given: Any
+    ) -> Supervision:
+        hints = super()._check_supervision(supervision, n_samples, y, given=given)
         name, n_cannot = type(self).__name__, len(hints.cannot) + len(hints.cannot_groups)
         way_on = "cannot='drop' leaves them out; SpectralLearning and FlexibleSpectralClustering use both."
         if n_cannot and self.cannot == "refuse":

@@ -6,6 +6,7 @@ Components are found by pointers that are shortened, a handful of passes over th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -129,9 +130,17 @@ class Closure:
             raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.")
         return shortest_path(self._graph, i, j)
 
-    def contradiction(self, rows: IntArray) -> str:
-        """Word the first of the conflicts, for hints about `rows` alone."""
-        return contradiction_text(self.conflicts, self._graph, rows)
+    def describe_contradiction(self, name_rows: Callable[[Iterable[int]], list[str]]) -> str:
+        """Describe the first conflict: the cannot-link, and the chain of must-links that breaks it."""
+        chain = name_rows(self.path(*self.conflicts[0].tolist()))
+        more = len(self.conflicts) - 1
+        return (
+            f"rows {chain[0]} and {chain[-1]} cannot be linked, yet are joined by must-links through "
+            f"{' – '.join(chain)}."
+            f"{f' ({more} more such contradictions follow.)' if more else ''} "
+            "Drop one of these, or use closure(on_conflict='drop') or hints.without_conflicts(), "
+            "which let the must-links win."
+        )
 
     def relation(self, i: int, j: int) -> Relation:
         """Tell what is known of rows i and j. Costs one walk through their components.
@@ -227,8 +236,11 @@ def _components(links: Links, n_samples: int) -> IntArray:
     return numbers
 
 
-def close(links: Links, n_samples: int, on_conflict: OnConflict = "raise") -> Closure:
-    """Derive components and cannot edges from the stated links, in time linear in rows and links."""
+def close(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
+    """Derive components and cannot edges from the stated links, in time linear in rows and links.
+
+    The caller raises the error that ``on_conflict="raise"`` asks for, since it knows the names of the rows.
+    """
     if on_conflict not in get_args(OnConflict):
         raise ValueError(f"on_conflict must be one of {get_args(OnConflict)}, got {on_conflict!r}.")
     component = _components(links, n_samples)
@@ -238,8 +250,6 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict = "raise") -> Cl
     clash = ends[:, 0] == ends[:, 1]
     group_clash = _clashes_in_groups(links.cannot_groups, component)
     conflicts = np.concatenate([links.cannot[clash], group_clash])
-    if len(conflicts) and on_conflict == "raise":
-        raise InconsistentSupervisionError(contradiction_text(conflicts, must_graph(links, n_samples)))
     ends = ends[~clash] if on_conflict == "drop" else np.concatenate([ends, component[group_clash]])
     keys = sorted_unique(_edge_keys(ends, n_components))
     groups = [np.unique(component[rows]) for rows in links.cannot_groups]
@@ -256,24 +266,6 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict = "raise") -> Cl
         ),
         conflicts=frozen(conflicts),
         links=links,
-    )
-
-
-def contradiction_text(conflicts: IntArray, graph: csr_array, rows: IntArray | None = None) -> str:
-    """Word a contradiction: the cannot-link, and the chain of must-links that breaks it.
-
-    Row i is called ``rows[i]`` where that is given.
-    """
-    i, j = (int(row) for row in conflicts[0])
-    steps = np.array(shortest_path(graph, i, j))
-    if rows is not None:
-        i, j, steps = int(rows[i]), int(rows[j]), rows[steps]
-    chain = " – ".join(map(str, steps))
-    more = f" ({len(conflicts) - 1} more such contradictions follow.)" if len(conflicts) > 1 else ""
-    return (
-        f"rows {i} and {j} cannot be linked, yet are joined by must-links through {chain}.{more} "
-        "Drop one of these, or use closure(on_conflict='drop') or hints.without_conflicts(), "
-        "which let the must-links win."
     )
 
 

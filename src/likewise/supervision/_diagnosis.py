@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from likewise.exceptions import SupervisionError
 from likewise.supervision._closure import Closure
 from likewise.supervision._groups import Groups
+from likewise.supervision._index import check_row_labels
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links
 from likewise.supervision._rows import FloatArray, IntArray
@@ -160,6 +161,8 @@ class Diagnosis:
 
 def diagnose(hints: Supervision, X: Any = None, labels: Any = None) -> Diagnosis:
     """Look through hints. Linear in rows and hints; coherence costs at most 10^6 comparisons of rows."""
+    check_row_labels(hints, X)
+    check_row_labels(hints, labels, what="labels")
     links = hints.links
     closed = hints.closure(on_conflict="drop")
     in_must = closed.sizes[closed.component] > 1

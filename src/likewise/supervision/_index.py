@@ -144,18 +144,30 @@ def labels_of_rows(index: Any) -> tuple[Hashable, ...] | None:
     return None if index is None else RowIndex.of(index).labels
 
 
-def check_row_labels(labels: tuple[Any, ...] | None, X: Any, who: str) -> None:
-    """Raise an error if the rows of a data frame are not those, in that order, that hints were made for."""
+def check_row_labels(hints: Any, X: Any, who: str = "", what: str = "X") -> None:
+    """Raise an error if a data frame or Series has other rows, or another order, than hints made by index."""
+    labels = getattr(hints, "_index", None)  # what else is given is refused where hints are checked
     if labels is None or not is_pandas(X) or len(X) != len(labels):
         return
-    differs = [row for row, (mine, given) in enumerate(zip(labels, X.index, strict=True)) if mine != given]
-    if differs:
-        row = differs[0]
-        raise SupervisionError(
-            f"{who}: the hints were made for other rows, or another order of them: row {row} of X has the "
-            f"index label {X.index[row]!r}, and the hints expect {labels[row]!r}. Make the hints again with "
-            "index=X.index, or pass X.to_numpy() if the rows are in the order of the hints."
-        )
+    for row, (expected, found) in enumerate(zip(labels, X.index, strict=True)):
+        if expected != found and not (expected != expected and found != found):  # NaN differs from itself
+            raise SupervisionError(
+                f"{who}{': ' if who else ''}the hints were made for other rows, or another order of them: "
+                f"row {row} of {what} has the index label {found!r}, and the hints expect {expected!r}. Make "
+                f"the hints again with index={what}.index, or pass {what}.to_numpy() if the rows are in the "
+                "order of the hints."
+            )
+
+
+def check_same_labels(first: tuple[Any, ...] | None, second: tuple[Any, ...] | None) -> None:
+    """Raise an error if two bundles of hints were made with different index labels."""
+    if first is None or second is None or first == second:
+        return
+    row = next(row for row, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
+    raise SupervisionError(
+        f"the hints were made for other rows, or another order of them: row {row} has the index label "
+        f"{first[row]!r} in the first and {second[row]!r} in the second. Make both with the same index=."
+    )
 
 
 def check_same_index(hinted: Any, weights: Any, what: str) -> None:

@@ -189,7 +189,7 @@ def sample_bag_labels(
     kept = {labelled[place] for place in rng.permutation(len(labelled))[: round(share * len(labelled))]}
     labels = tuple(said if b in kept else None for b, said in enumerate(bags.labels))
     others = hints.only(hints.kinds - {"bags"})
-    return others | Supervision(hints.n_samples, {"bags": Bags(bags.codes, bags.names, labels)})
+    return others | hints._with_parts({"bags": Bags(bags.codes, bags.names, labels)})
 
 
 class _Pool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from likewise.exceptions import SupervisionError
+from likewise.exceptions import InconsistentSupervisionError, SupervisionError
 from likewise.supervision import _closure, _implied
 from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, OnConflict, Relation
 from likewise.supervision._diagnosis import Diagnosis, diagnose
 from likewise.supervision._groups import Groups
-from likewise.supervision._index import RowIndex, align, check_same_index, labels_of_rows
+from likewise.supervision._index import RowIndex, align, check_same_index, check_same_labels, labels_of_rows
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links, parse_link
 from likewise.supervision._rows import (
@@ -339,8 +339,7 @@ class Supervision:
             raise SupervisionError(f"the index selects none of the {self.n_samples} rows.")
         positions = first_positions(rows, self.n_samples)
         parts = {kind: part.restrict(rows, positions) for kind, part in self._all.items()}
-        index = None if self._index is None else tuple(self._index[row] for row in rows)
-        return Supervision(len(rows), parts, index)
+        return Supervision(len(rows), parts, self._labels_of(rows))
 
     def named(self) -> tuple[IntArray, Supervision]:
         """Return the rows that hints name, ascending, and the hints about these rows alone, renumbered.
@@ -362,7 +361,27 @@ class Supervision:
     def _among(self, rows: IntArray) -> Supervision:
         """Return the hints about these rows, which ascend and hold all that the hints name, renumbered."""
         places: Any = Places(rows)
-        return Supervision(len(rows), {kind: part.restrict(rows, places) for kind, part in self._all.items()})
+        parts = {kind: part.restrict(rows, places) for kind, part in self._all.items()}
+        return Supervision(len(rows), parts, self._labels_of(rows))
+
+    def _labels_of(self, rows: IntArray) -> tuple[Any, ...] | None:
+        """Return the index labels of some rows, if the hints were made with an index."""
+        return None if self._index is None else tuple(self._index[row] for row in rows)
+
+    def _with_parts(self, parts: Mapping[str, _Part]) -> Supervision:
+        """Return other hints about the same rows."""
+        return Supervision(self.n_samples, parts, self._index)
+
+    def _name_rows(self, rows: Iterable[int], among: IntArray | None = None) -> list[str]:
+        """Return what messages call these rows: their numbers, with their index labels if they have some.
+
+        If the hints are about few of all rows, `among` holds the numbers of these few.
+        """
+        labels = self._index
+        return [
+            f"{row if among is None else among[row]}{'' if labels is None else f' ({labels[row]!r})'}"
+            for row in rows
+        ]
 
     def __or__(self, other: object) -> Supervision:
         if not isinstance(other, Supervision):
@@ -371,6 +390,7 @@ class Supervision:
             raise SupervisionError(
                 f"hints for {self.n_samples} rows and hints for {other.n_samples} rows cannot be joined."
             )
+        check_same_labels(self._index, other._index)
         parts: dict[str, Any] = {**other._all, **self._all}
         for kind in self._all.keys() & other._all.keys():
             mine: Any = self._all[kind]
@@ -430,7 +450,7 @@ class Supervision:
         wanted = {k for kind in kinds for k in ([kind] if isinstance(kind, str) else kind)}
         if unknown := wanted - set(KINDS):
             raise SupervisionError(f"no such kind of hint: {sorted(unknown)}. The kinds are {list(KINDS)}.")
-        return Supervision(self.n_samples, {k: part for k, part in self._all.items() if k in wanted})
+        return self._with_parts({k: part for k, part in self._all.items() if k in wanted})
 
     @cached_property
     def links(self) -> Links:
@@ -534,7 +554,10 @@ class Supervision:
             What to do with a cannot-link between rows that must-links join: raise an error that shows the
             chain, leave the cannot-link out, or keep it as an edge from the component to itself.
         """
-        return _closure.close(self.links, self.n_samples, on_conflict)
+        closed = _closure.close(self.links, self.n_samples, on_conflict)
+        if on_conflict == "raise" and len(closed.conflicts):
+            raise InconsistentSupervisionError(closed.describe_contradiction(self._name_rows))
+        return closed
 
     @cached_property
     def _kept_closure(self) -> Closure:
@@ -572,7 +595,7 @@ class Supervision:
                 implied: Any = _implied.links_of_bags if kind == "bags" else _implied.links_of_labels
                 more = implied(part, more_clusters_than_classes=more_clusters_than_classes, limit=limit)
                 links = links.union(more, n)
-        return Supervision(n, {"links": links})
+        return self._with_parts({"links": links})
 
     def diagnose(self, X: MatrixLike | None = None, *, labels: Any = None) -> Diagnosis:
         """Count and weigh the hints: coverage, components, contradictions, redundancy.
@@ -595,4 +618,4 @@ class Supervision:
         """Return these hints less the cannot-links that the must-links contradict."""
         parts: dict[str, _Part] = dict(self._all)
         parts["links"] = _closure.without_conflicts(self.links, self.n_samples)
-        return Supervision(self.n_samples, parts)
+        return self._with_parts(parts)
