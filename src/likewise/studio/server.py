@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 import signal
 import socket
 import threading
@@ -37,9 +39,16 @@ class _Server(uvicorn.Server):
         return nullcontext()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End."""
+        """End; if forced to, without waiting for open requests."""
         self._tell()
         await super().shutdown(sockets)
+        if self.force_exit:  # uvicorn would cancel the application's end, which then reports a failure
+            await self.lifespan.shutdown()
+
+
+def _is_not_cancelled(record: logging.LogRecord) -> bool:
+    """Drop the traceback of a request that was open at the end."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -164,6 +173,7 @@ class StudioServer:
                     limit_concurrency=500,
                     h11_max_incomplete_event_size=32 * 1024,
                 )
+                logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)
                 self._server = _Server(config, lambda: app.app.state.closing.set())
                 self._server.should_exit = self._asked_to_end  # while it was starting
                 if ready is not None:

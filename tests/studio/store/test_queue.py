@@ -85,11 +85,26 @@ def test_what_was_taken_back_can_be_answered_anew(store, people):
     given(store, ann, 2)
     store.write(lambda t: (t.answered("a", ann), t.skipped("b", ann)))
     assert given(store, ann, 2) == []
-    store.write(lambda t: (t.reopen("a", ann, until=30.0), t.reopen("b", ann, until=30.0)))
+    back = {"now": 1.0, "until": 30.0, "overlap": 1}
+    store.write(lambda t: (t.reopen("a", ann, **back), t.reopen("b", ann, **back)))
     assert given(store, bob, 2) == []
     assert given(store, ann, 2) == ["a", "b"]
     store.write(lambda t: t.answered("a", ann))
     assert given(store, bob, 2, now=50.0) == ["b"]
+
+
+def test_a_skip_taken_back_does_not_bring_more_answers_than_wanted(store, people):
+    ann, bob, cem = people
+    store.write(lambda t: t.refill(pairs("a")))
+    given(store, ann, overlap=2)
+    store.write(lambda t: t.skipped("a", ann))
+    for other in (bob, cem):
+        assert given(store, other, overlap=2) == ["a"]
+        store.write(lambda t, other=other: t.answered("a", other))
+    store.write(lambda t: t.reopen("a", ann, now=1.0, until=30.0, overlap=2))
+    assert not store.read(lambda t: t.holds("a", ann))
+    store.write(lambda t: t.reopen("a", bob, now=1.0, until=30.0, overlap=2))
+    assert store.read(lambda t: t.holds("a", bob))  # the place of an answer that is taken back is free
 
 
 def test_a_released_question_is_free(store, people):
@@ -231,7 +246,7 @@ def test_the_queue_does_what_its_twin_does(store, people, seed):
             case "release":
                 call = ("release", (person, draw.choice([None, [id or "q0"]])), {})
             case "reopen" if id:
-                call = ("reopen", (id, person), {"until": until})
+                call = ("reopen", (id, person), {"now": now, "until": until, "overlap": overlap})
             case ("answered" | "skipped") as word if id:
                 call = (word, (id, person), {})
             case _:

@@ -64,8 +64,10 @@ class TwinQueue:
     def skipped(self, id, person):
         self.leases[id, person] = ("skipped", 0.0)
 
-    def reopen(self, id, person, *, until):
-        self.leases[id, person] = ("held", until)
+    def reopen(self, id, person, *, now, until, overlap):
+        others = [lease for (other, who), lease in self.leases.items() if other == id and who != person]
+        taken = sum(state == "answered" or (state == "held" and end > now) for state, end in others)
+        self.leases[id, person] = ("held", until) if taken < overlap else ("released", 0.0)
 
     def release(self, person, ids=None):
         for (id, who), (state, _) in list(self.leases.items()):

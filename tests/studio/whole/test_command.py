@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -26,6 +27,32 @@ def test_it_ends_in_good_order(start, number, whom):
     assert code == 0
     assert "Traceback" not in said
     assert "background process" not in said
+    assert said.rstrip().endswith(f"Ended. All answers are in {command.said['project']}.")
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_without_a_traceback(start):
+    command = start(*OPTIONS)
+    address = httpx.URL(command.url)
+
+    def is_closed():
+        try:
+            socket.create_connection((address.host, address.port)).close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    def press_twice(pid):
+        os.kill(pid, signal.SIGINT)
+        wait_until(is_closed, "an end that waits for the open request")
+        os.kill(pid, signal.SIGINT)
+
+    with socket.create_connection((address.host, address.port)) as request:  # its body never comes
+        head = f"POST /api/login HTTP/1.1\r\nHost: {address.host}:{address.port}\r\nX-Likewise: 1\r\n"
+        request.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{{".encode())
+        code, said = command.end(press_twice)
+    assert code == 0
+    assert "Traceback" not in said
     assert said.rstrip().endswith(f"Ended. All answers are in {command.said['project']}.")
 
 

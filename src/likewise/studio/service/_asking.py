@@ -238,7 +238,8 @@ class Asking:
     def undo(self, person: Person, *, key: str, of: int | None) -> UndoneView:
         """Take back one's last action, or the one with the seq `of`; the owner may take back anybody's.
 
-        Actions are answers, skips, names, confirmations, and having a question asked again.
+        Actions are answers, skips, names, confirmations, and having a question asked again. The question of
+        an answer or skip comes back, unless as many others as are wanted have answered it or hold it.
         """
         if self._study is not None:
             raise NotAllowed("Answers of a study cannot be taken back.")
@@ -254,9 +255,11 @@ class Asking:
             if target.question is None:
                 return event, target, None
             mine = target.person == person.id
-            until = self._clock() + self._lease_seconds if mine else 0.0  # others are not looking at it
+            now = self._clock()
+            until = now + self._lease_seconds if mine else 0.0  # others are not looking at it
             if new:
-                tx.reopen(target.question, target.person, until=until)
+                overlap = self._settings.overlap
+                tx.reopen(target.question, target.person, now=now, until=until, overlap=overlap)
             again = tx.question(target.question) if mine and tx.holds(target.question, person.id) else None
             return event, target, None if again is None else (again, until)
 

@@ -219,8 +219,12 @@ export class Asking extends EventTarget {
     reply.then(
       (/** @type {{question: Question | null, undone: Past}} */ result) => {
         if (!last) this.#ctx.toast(`Taken back: ${retold(result.undone)}.`, "good"); // it was not on the screen before
-        if (this.#over || !result.question) return;
-        if (!last) this.#back(result.question);
+        if (this.#over) return;
+        if (!result.question) {
+          if (!last || this.current !== last.question) return;
+          this.#ctx.toast("Others have answered this question meanwhile.", "good");
+          this.#advance();
+        } else if (!last) this.#back(result.question);
         else if (this.current === last.question) last.question.id = result.question.id;
       },
       (error) => this.#ctx.toast(String(error), "bad"));

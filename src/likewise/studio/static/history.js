@@ -65,8 +65,9 @@ export function mount(root, ctx) {
           ? ctx.outbox.post("api/revisit", { key: ctx.api.key(), question: past.question_id })
           : ctx.outbox.post("api/undo", { key: ctx.api.key(), of: past.seq });
         sent.then(
-          () => {
-            ctx.toast(past.kind === "skip" ? "You will be asked again." : "Taken back.", "good");
+          (/** @type {{question: object | null}} */ result) => {
+            const again = result.question ? "You will be asked again." : "Others have answered it meanwhile.";
+            ctx.toast(revisit ? again : "Taken back.", "good");
             const redone = entry({ ...past, undone: true });
             line.replaceWith(redone);
             redone.tabIndex = -1;

@@ -62,6 +62,7 @@ _TAKEN_SINCE = sa.union_all(
     .group_by(leases.c.question)
     .having(sa.func.count() >= _OVERLAP),
 )
+_N_OTHERS = sa.select(sa.func.count()).select_from(leases).where(leases.c.question == _QUESTION, _OTHERS)
 _HELD_BY_OTHERS = (
     sa.select(sa.func.count())
     .select_from(leases)
@@ -203,9 +204,21 @@ class Queue(Base):
         """The person does not want this question; others may have it until questions are put in anew."""
         self._leave(id, person, "skipped", 0.0)
 
-    def reopen(self, id: str, person: int, *, until: float) -> None:
-        """An answer or a skip was taken back, and the person holds the question again until `until`."""
-        self._leave(id, person, "held", _values.number(until, "the end of the lease"))
+    def reopen(self, id: str, person: int, *, now: float, until: float, overlap: int) -> None:
+        """An answer or a skip was taken back: the person holds the question again until `until`.
+
+        If others have taken it meanwhile, so that it has `overlap` answers and live leases, it is released.
+        """
+        given = {
+            "the_question": _values.text(id, "the question"),
+            "the_person": _values.whole(person, "the person"),
+            "the_time": _values.number(now, "the time"),
+        }
+        end = _values.number(until, "the end of the lease")
+        if self._run(_N_OTHERS, given).scalar_one() < _values.whole(overlap, "overlap", least=1):
+            self._leave(id, person, "held", end)
+        else:
+            self._leave(id, person, "released", 0.0)
 
     def release(self, person: int, ids: Iterable[str] | None = None) -> None:
         """Let go of these questions, or of all that the person holds."""
