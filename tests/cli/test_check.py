@@ -98,3 +98,20 @@ def test_notes_on_hints_made_in_a_spreadsheet(run, files):
     said = " ".join(result.output.split())
     assert "1 label(s) of -1 were read as unlabelled" in said
     assert "ignored the column(s) 'who'" in said
+
+
+def test_hints_are_compared_with_the_true_classes(run, files):
+    (files / "d.csv").write_text("id,x,bird\na,1,owl\nb,2,owl\nc,3,wren\nd,4,wren\ne,5,\n")
+    (files / "h.csv").write_text(
+        "kind,a,b,c,answer,label\nmust,a,b,,,\nmust,b,c,,,\ncannot,a,d,,,\nmust,d,e,,,\n"
+        "triplet,a,b,c,AB,\ntriplet,a,c,d,AB,\nlabel,a,,,,owl\nlabel,d,,,,owl\n"
+    )
+    options = ("check", "h.csv", "d.csv", "--id", "id", "--truth", "bird")
+    said = run(*options, code=1).stdout  # a and d are apart, yet have one label
+    summary = "1 of 2 must-links, 1 of 1 cannot-links, 1 of 2 triplets, 1 of 2 labels agree with it"
+    assert f"truth       {summary}" in said
+    assert "hints that the column 'bird' speaks against (= together, ≠ apart)\n  b = c\n  d is owl\n" in said
+    truth = json.loads(run(*options, "--json", code=1).stdout)["truth"]
+    assert truth["right"] == {"must-links": 1, "cannot-links": 1, "triplets": 1, "labels": 1}
+    assert truth["against"] == ["b = c", "d is owl"]
+    assert "truth " not in run("check", "hints.csv", "data.csv", "--id", "name").stdout

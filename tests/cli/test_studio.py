@@ -99,6 +99,13 @@ def test_a_parquet_table(run, data, served):
     assert served[0].described.n_items == 3
 
 
+def test_numbers_are_shown_with_sensible_digits(run, data, served):
+    (data / "n.csv").write_text("x,y\n0.12345678901234567,2.50\n0.30000000000000004,1065\n5,3\n")
+    studio(run, "n.csv", "-k", "2")
+    shown = [dict(item.cells) for item in served[0].items.many([0, 1, 2])]
+    assert shown == [{"x": "0.1235", "y": "2.50"}, {"x": "0.3", "y": "1065"}, {"x": "5", "y": "3"}]
+
+
 def test_without_a_number_of_groups_answers_open_them(run, data, served):
     assert "neither -k nor --discover" in studio(run, "pics").stderr
     settings = served[0].settings

@@ -93,6 +93,43 @@ def test_npy(table, tmp_path):
     np.testing.assert_array_equal(found.X, [[1.0], [3.0]])
 
 
+def save_workbook(path, *sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for number, rows in enumerate(sheets):
+        sheet = book.create_sheet(f"sheet {number}")
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+def test_an_excel_workbook_is_read_as_its_cells_say(table, tmp_path):
+    rows = [["who", "x", "y", None], ["007", 1, 0.1, None], [], ["8", 2.0, -4, ""]]
+    save_workbook(tmp_path / "t.xlsx", rows)
+    found = read_table("t.xlsx", Columns(id="who"))
+    assert found.ids.ids == ("007", "8")
+    assert found.feature_names == ("x", "y")
+    np.testing.assert_array_equal(found.X, [[1, 0.1], [2, -4]])
+    rows[3][1] = "high"
+    save_workbook(tmp_path / "t.xlsx", rows)
+    with pytest.raises(FileFormatError, match=r"t\.xlsx:4: .*'high'"):  # the row of the sheet
+        read_table("t.xlsx", Columns(id="who"))
+
+
+def test_of_several_sheets_the_first_is_read_with_a_note(table, tmp_path):
+    save_workbook(tmp_path / "t.xlsx", [["x"], [1], [2]], [["y"], [3]])
+    with pytest.warns(UserWarning, match="only the first of 2 sheets, 'sheet 0', was read"):
+        assert read_table("t.xlsx", Columns()).feature_names == ("x",)
+
+
+def test_a_workbook_that_is_wrong(table, tmp_path):
+    assert "cannot be read as an Excel workbook" in refused(table, b"PK\x03\x04" + b"\0" * 9, "t.xlsx")
+    save_workbook(tmp_path / "t.xlsx", [])
+    with pytest.raises(FileFormatError, match="is empty"):
+        read_table("t.xlsx", Columns())
+
+
 def test_parquet(table, tmp_path):
     columns = {
         "who": ["007", "7"],
@@ -232,7 +269,7 @@ def test_other_encodings_are_named_as_an_option(table, data, tip):
 
 
 @pytest.mark.parametrize("start", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x1f\x8b"])
-def test_workbooks_and_archives_are_recognised(table, start):
+def test_old_workbooks_and_archives_are_recognised(table, start):
     assert refused(table, start + b"\0" * 9).startswith("t.csv is ")
 
 

@@ -1,10 +1,11 @@
-"""Tables as their files hold them: named columns of text cells (CSV) or of numbers (Parquet, .npy)."""
+"""Tables as their files hold them: named columns of text cells (CSV, Excel) or of numbers (Parquet, .npy)."""
 
 from __future__ import annotations
 
 import csv
 import io
 import sys
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +16,16 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError
+from likewise.supervision._records import Problems
 from likewise.supervision._tables import find_delimiter
-from likewise.supervision.io import decoded
+from likewise.supervision.io import decoded, xlsx_rows
 
 STDIN = "-"
 _SHOWN = 5  # so many bad lines are told of at once
-_PARQUET, _NPY = b"PAR1", b"\x93NUMPY"
+_PARQUET, _NPY, _ZIP = b"PAR1", b"\x93NUMPY", b"PK\x03\x04"
 _OTHERS = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook; save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook; save the sheet as CSV",
+    _ZIP: "a zip archive; unpack it first",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook of the old format; save it as .xlsx or CSV",
     b"\x1f\x8b": "compressed with gzip; unpack it first",
 }
 Column = list[str] | npt.NDArray[Any]
@@ -40,7 +42,8 @@ class Raw:
     names : tuple of str
         The columns' names.
     columns : tuple of list of str or of ndarray
-        Text cells from a CSV file, arrays from the other formats. None stands for a missing text.
+        Text cells from a CSV file or an Excel workbook, arrays from the other formats. None stands for a
+        missing text.
     lines : list of int or None
         The line on which each row begins; None where rows are not lines.
     unnamed : tuple of str
@@ -81,6 +84,8 @@ def read_raw(path: str, *, header: bool = True, encoding: str = "utf-8") -> Raw:
         return _read_parquet(data, name)
     if data.startswith(_NPY) or suffix == ".npy":
         return _read_npy(data, name)
+    if data.startswith(_ZIP) and suffix in ("", ".xlsx", ".xlsm"):
+        return _read_xlsx(data, name, header)
     for start, what in _OTHERS.items():
         if data.startswith(start):
             raise FileFormatError(f"{name} is {what}.")
@@ -91,7 +96,11 @@ def read_raw(path: str, *, header: bool = True, encoding: str = "utf-8") -> Raw:
 
 
 def _read_csv(text: str, path: str, header: bool) -> Raw:
-    rows, lines = _rows(text, path)
+    return _raw_of(*_rows(text, path), path, header)
+
+
+def _raw_of(rows: list[list[str]], lines: list[int], path: str, header: bool) -> Raw:
+    """Make columns of rows of texts, the first of them the header if there is one."""
     first = [cell.strip() for cell in rows[0]]
     if not header:
         names = tuple(f"f{c}" for c in range(len(first)))
@@ -172,7 +181,19 @@ def _check_names(names: tuple[str, ...], path: str) -> None:
     raise FileFormatError(f"{path}: columns {' and '.join(at)} are both called {name!r}; rename one of them.")
 
 
-# ---------------------------------------------------------------------- Parquet and .npy
+# ---------------------------------------------------------------------- Excel, Parquet and .npy
+
+
+def _read_xlsx(data: bytes, path: str, header: bool) -> Raw:
+    problems = Problems(path)
+    rows = dict(xlsx_rows(data, problems))
+    if not rows:
+        raise FileFormatError(f"{path} is empty; wanted a table with a header and at least one row.")
+    for note in problems.notes:
+        warnings.warn(f"{path}: {note}", stacklevel=2)
+    # A sheet may be wider than its table: columns that are empty in every row are no part of it.
+    width = max(at for row in rows.values() for at, cell in enumerate(row, start=1) if cell)
+    return _raw_of([row[:width] for row in rows.values()], list(rows), path, header)
 
 
 def _read_parquet(data: bytes, path: str) -> Raw:

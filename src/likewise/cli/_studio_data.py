@@ -162,7 +162,7 @@ def _medium(path: Path) -> Medium | None:
 
 def _no_media(folder: Path, others: list[str]) -> str:
     ends = ", ".join(sorted(end[1:] for end in ENDS))
-    tables = [name for name in others if name.lower().endswith((".csv", ".tsv", ".parquet", ".pq"))]
+    tables = [name for name in others if name.lower().endswith((".csv", ".tsv", ".xlsx", ".parquet", ".pq"))]
     if tables:
         return (
             f"{folder} has no pictures or sounds. If the items are in a table, give it: {folder / tables[0]}."

@@ -12,7 +12,8 @@ from typing import Any
 import click
 import numpy as np
 
-from likewise.cli._raw import Raw, read_raw
+from likewise.cli._raw import Column, Raw, read_raw
+from likewise.cli._shown import cell_formatter
 from likewise.cli._studio_source import (
     Anew,
     Medium,
@@ -134,12 +135,12 @@ class _Table:
         """Put together features and items; `look` gives title, text and file of a row of the table."""
         check_enough(len(kept), self.raw.path)
         ids, truths, names = self.ids(), self.truths(), self.others
-        columns = [self.raw.columns[self.raw.names.index(name)] for name in names]
+        shown = [_cell_formatter(self.raw.columns[self.raw.names.index(name)]) for name in names]
 
         def items() -> Iterator[Item]:
             for row, at in enumerate(kept):
                 title, text, media = look(at)
-                cells = tuple((name, _cell(column[at])) for name, column in zip(names, columns, strict=True))
+                cells = tuple((name, show(at)) for name, show in zip(names, shown, strict=True))
                 known = None if truths is None else truths[at]
                 yield Item(row, ids[at], kind, title or ids[at], text, cells, media, known)
 
@@ -248,6 +249,22 @@ def _words(raw: Raw, name: str) -> tuple[str | None, ...]:
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         raise FileFormatError(f"{raw.path}: the column {name!r} holds numbers; wanted text.")
     return tuple(_cell(value) or None for value in column)
+
+
+def _cell_formatter(column: Column) -> Callable[[int], str]:
+    """Return a function that formats the cell of a row, with as many digits as ``likewise ask`` shows.
+
+    >>> show = _cell_formatter([0.12345678901234567, None, float("nan"), 1065.0, "0.30000000000000004"])
+    >>> [show(row) for row in range(5)]
+    ['0.1235', '', '', '1065', '0.3']
+    """
+    show_number = cell_formatter(column)
+
+    def show(row: int) -> str:
+        text = _cell(column[row])
+        return show_number(row) if text and isinstance(column[row], str | float | np.floating) else text
+
+    return show
 
 
 def _cell(value: Any) -> str:

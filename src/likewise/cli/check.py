@@ -31,7 +31,9 @@ SHOWN = 10
     help="The column of DATA that names bags; HINTS is then a table bag,labels.",
 )
 @table_options
-@click.option("--truth", metavar="COLUMN", help="A column of true classes: no feature.")
+@click.option(
+    "--truth", metavar="COLUMN", help="A column of true classes to compare the hints with; it is no feature."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
 def command(
     hints: str,
@@ -61,7 +63,7 @@ def command(
     """
     check_inputs(hints, data)
     from likewise.cli._bags import label_words, read_bag_hints, size_words
-    from likewise.cli._conflicts import link_conflicts, triplet_conflicts
+    from likewise.cli._conflicts import compare_with_truth, link_conflicts, triplet_conflicts
     from likewise.cli._raw import read_raw
     from likewise.cli._tables import ids_of, table_of, texts_of
     from likewise.exceptions import FileFormatError
@@ -84,6 +86,7 @@ def command(
             no_coherence = str(error)
         found = said.diagnose(X, labels=_without_hints(X, clusters))
         links, triplets = link_conflicts(said, ids), triplet_conflicts(said, ids)
+        agreement = None if truth is None else compare_with_truth(said, texts_of(raw, truth), ids)
     if no_coherence is not None and found.n_must and found.n_cannot:
         notes.append(f"coherence is left out: {no_coherence}")
     too_few = clusters is not None and found.min_clusters > clusters
@@ -93,6 +96,7 @@ def command(
                 **dataclasses.asdict(found),
                 "conflicts": [dataclasses.asdict(conflict) for conflict in links],
                 "bags": None if said.bags is None else label_words(said.bags),
+                "truth": None if agreement is None else dataclasses.asdict(agreement),
                 "triplet_conflicts": [dataclasses.asdict(conflict) for conflict in triplets],
                 "ok": not (links or triplets or too_few),
                 "notes": notes,
@@ -103,7 +107,12 @@ def command(
         if said.bags is not None:
             click.echo(f"            {size_words(said.bags)}")
             _tell_labels(label_words(said.bags))
+        if agreement is not None:
+            click.echo(f"truth       {agreement}")
         _tell(links, triplets)
+        if agreement is not None and agreement.against:
+            click.echo(f"\nhints that the column {truth!r} speaks against (= together, ≠ apart)")
+            _tell_some(list(agreement.against))
         for note in notes:
             console().print(f"note: {note}", style="yellow")
     if too_few:
