@@ -49,7 +49,7 @@ FOUND = Comparison(
 )
 
 
-def same(one, other):
+def assert_same(one, other):
     """Compare all but the seconds."""
     assert one.names == other.names
     for name in one.names:
@@ -161,7 +161,7 @@ def test_all_or_no_run_reaching_a_score():
 
 def test_a_comparison_goes_through_json():
     again = Comparison.from_dict(json.loads(json.dumps(FOUND.to_dict())))
-    same(again, FOUND)
+    assert_same(again, FOUND)
     assert again.errors == FOUND.errors
     assert again.table(0.6) == FOUND.table(0.6)
     assert repr(again) == "Comparison(a, b, c: 5 runs, 1 failed)"
@@ -205,7 +205,7 @@ def test_a_run_is_the_interview_of_its_seed():
 
 def test_the_same_seed_gives_the_same_and_another_another():
     first = compared()
-    same(first, compared())
+    assert_same(first, compared())
     shifted = compared(seed=1)
     for seed in (1, 2):
         np.testing.assert_array_equal(
@@ -218,7 +218,7 @@ def test_the_same_seed_gives_the_same_and_another_another():
 def test_two_processes_find_what_one_finds():
     one = compared(n_jobs=1, oracle=lambda seed: NoisyOracle(Y, rate=0.2, seed=seed))
     two = compared(n_jobs=2, oracle=lambda seed: NoisyOracle(Y, rate=0.2, seed=seed))
-    same(one, two)
+    assert_same(one, two)
 
 
 @pytest.mark.slow  # other processes import everything anew
@@ -226,7 +226,7 @@ def test_large_rows_reach_other_processes_too():
     rng = np.random.default_rng(0)
     truth = np.arange(4000) % 2
     wide = rng.normal(size=(4000, 40)) + 9 * truth[:, None]  # more than joblib pickles; it makes a file of it
-    same(*(compare("random", wide, truth, budget=1, repeats=2, model=FAST, n_jobs=n) for n in (1, 2)))
+    assert_same(*(compare("random", wide, truth, budget=1, repeats=2, model=FAST, n_jobs=n) for n in (1, 2)))
 
 
 def test_strategies_may_come_in_many_ways():
@@ -267,7 +267,7 @@ def test_a_budget_larger_than_all_pairs_ends_with_the_questions():
     found = compared(budget=1000, repeats=2)
     assert found.n_answers[-1] < 36
     assert found.measure("random", "final").mean == 1.0
-    same(found, compared(budget=None, repeats=2))
+    assert_same(found, compared(budget=None, repeats=2))
 
 
 def test_progress_is_told_and_else_nothing(capfd):

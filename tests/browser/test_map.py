@@ -180,6 +180,8 @@ def test_zoom_and_back(studio, visit):
     page.keyboard.press("Shift+ArrowLeft")
     page.keyboard.press("0")
     eventually(lambda: page.evaluate(SHOWN) == before, "the whole map again")
+    still(page)
+    assert page.evaluate(SHOWN) == before
 
 
 def test_new_groups_recolour_the_map_by_themselves(studio, visit):
@@ -201,9 +203,16 @@ def test_new_groups_recolour_the_map_by_themselves(studio, visit):
 
 def test_the_map_changes_with_the_theme(studio, visit):
     page = open_map(visit(studio))
-    light = max(colours(page).items(), key=lambda pair: pair[1])[0]
+
+    def background():
+        return max(colours(page).items(), key=lambda pair: pair[1])[0]
+
+    light = background()
     page.emulate_media(color_scheme="dark")
-    eventually(lambda: max(colours(page).items(), key=lambda pair: pair[1])[0] != light, "a dark map")
+    eventually(lambda: background() != light, "a dark map")
+    page.emulate_media(color_scheme="light")
+    eventually(lambda: background() == light, "a light map again")
+    assert background() == light
 
 
 def test_names_of_groups_stay_text(studios, visit):

@@ -338,6 +338,8 @@ def test_waiting_for_questions_and_the_end(visit, studio):
     said.update(state="finished", message="All is answered.")
     ann.page.wait_for_selector('[data-state="finished"]')
     ann.page.get_by_role("link", name="See the groups").wait_for()
+    assert ann.page.get_by_text("All is answered.").first.is_visible()
+    assert ann.page.get_by_role("button", name="Same").count() == 0
     ann.page.unroute("**/api/questions")
     ann.page.evaluate(
         "document.dispatchEvent(new Event('visibilitychange'))"
@@ -419,4 +421,5 @@ def test_without_a_login_the_page_says_how(browser, studio):
     page = context.new_page()
     page.goto(studio.url + "/")
     page.get_by_role("heading", name="Please log in").wait_for()
+    assert page.get_by_role("button", name="Same").count() == 0
     context.close()

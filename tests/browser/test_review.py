@@ -115,6 +115,8 @@ def test_what_undo_takes_back_is_said_and_names_are_in_the_history(visit, studio
     ann.ready()
     ann.page.keyboard.press("z")
     ann.page.locator(".toast").get_by_text("Taken back: Named “owls”").wait_for()
+    named, undone = ann.events()[-2:]
+    assert (named.kind, undone.kind, undone.body["of"]) == ("name", "undo", named.seq)
 
 
 def test_long_messages_leave_the_undo_button_whole(visit, studio):
