@@ -95,7 +95,7 @@ def clusterer(key: str, n_clusters: int, seed: int) -> Any:
     """Return the clusterer that a key ends in."""
     if key.split("_")[0] == "itml":
         return MetricKMeans(n_clusters, seed)
-    return MPCKMeans(n_clusters, random_state=seed)
+    return MPCKMeans(n_clusters, init="hints", random_state=seed)
 
 
 def fit_to(key: str, problem: Problem, seed: int) -> Callable[[Supervision], Any]:

@@ -92,19 +92,19 @@ METHODS = {
     ),
     "mpck_diagonal": Method(
         "MPCK-Means: both, diagonal",
-        lambda k, s: MPCKMeans(k, metric="diagonal", random_state=s),
+        lambda k, s: MPCKMeans(k, metric="diagonal", init="hints", random_state=s),
         "#0072B2",
         "o",
     ),
     "mpck_full": Method(
         "MPCK-Means: both, full, one per cluster",
-        lambda k, s: MPCKMeans(k, metric="full", per_cluster=True, random_state=s),
+        lambda k, s: MPCKMeans(k, metric="full", per_cluster=True, init="hints", random_state=s),
         "#D55E00",
         "D",
     ),
     "mpck_shared": Method(
         "MPCK-Means: both, full, shared (our default)",
-        lambda k, s: MPCKMeans(k, random_state=s),
+        lambda k, s: MPCKMeans(k, init="hints", random_state=s),
         "#009E73",
         "v",
         "-.",

@@ -16,6 +16,7 @@ from likewise._rows import ArrayRows, Block, Rows, as_rows
 from likewise.supervision import Closure, Groups, Supervision
 
 __all__ = [
+    "breaks_clearly_less",
     "component_centroids",
     "extend_seeds",
     "farthest_first",
@@ -350,22 +351,41 @@ def fewest_broken(clusterings: list[np.ndarray], hints: Supervision) -> list[int
 
     Those within one standard deviation of the least weight broken: its square root, and at least 1.
     """
-    broken = [_broken_weight(labels, hints) for labels in clusterings]
+    broken = [float(_broken_weights(labels, hints).sum()) for labels in clusterings]
     bound = min(broken) + max(1.0, min(broken) ** 0.5)
     return [at for at, weight in enumerate(broken) if weight <= bound]
 
 
-def _broken_weight(labels: np.ndarray, hints: Supervision) -> float:
-    """Return the weight of the links that the labels break; a group counts as all its pairs."""
-    total = 0.0
-    for pairs, weights, wrong in (
-        (hints.must, hints.must_weights, np.not_equal),
-        (hints.cannot, hints.cannot_weights, np.equal),
-    ):
-        total += float(weights[wrong(labels[pairs[:, 0]], labels[pairs[:, 1]])].sum())
+def breaks_clearly_less(
+    labels: np.ndarray, others: np.ndarray, hints: Supervision, n_deviations: float
+) -> bool:
+    """Tell whether labels break less link weight than others by more than some standard deviations.
+
+    Both are compared link by link. If neither were better, each link that only one of them breaks would add
+    or subtract its weight by chance. A group of m rows counts as m - 1 independent links.
+    """
+    difference = _broken_weights(others, hints) - _broken_weights(labels, hints)
+    sizes = [len(rows) for groups in (hints.must_groups, hints.cannot_groups) for rows in groups]
+    n_pairs = len(difference) - len(sizes)
+    n_independent = np.concatenate([np.ones(n_pairs), np.maximum(np.array(sizes, dtype=float) - 1.0, 1.0)])
+    deviation = np.sqrt((np.square(difference) / n_independent).sum())
+    return bool(difference.sum() > n_deviations * deviation)
+
+
+def _broken_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
+    """Return the weight that the labels break of each must-link, cannot-link, must group, cannot group.
+
+    A group counts as all its pairs.
+    """
+    out = [
+        hints.must_weights * (labels[hints.must[:, 0]] != labels[hints.must[:, 1]]),
+        hints.cannot_weights * (labels[hints.cannot[:, 0]] == labels[hints.cannot[:, 1]]),
+    ]
     for groups, is_must in ((hints.must_groups, True), (hints.cannot_groups, False)):
-        for rows, weight in zip(groups, groups.weights, strict=True):
+        broken = np.zeros(len(groups))
+        for at, rows in enumerate(groups):
             sizes = np.unique(labels[rows], return_counts=True)[1]
             together = (sizes * (sizes - 1)).sum() / 2
-            total += weight * (len(rows) * (len(rows) - 1) / 2 - together if is_must else together)
-    return total
+            broken[at] = len(rows) * (len(rows) - 1) / 2 - together if is_must else together
+        out.append(groups.weights * broken)
+    return np.concatenate(out)

@@ -65,7 +65,7 @@ def test_hints_for_other_rows_are_refused():
         ({"must_weight": 0}, "must_weight must be a number above 0"),
         ({"cannot_weight": np.inf}, "cannot_weight"),
         ({"regularization": 0}, "regularization"),
-        ({"init": "random"}, r"init must be one of 'hints', 'k-means\+\+'"),
+        ({"init": "random"}, r"init must be one of 'auto', 'hints', 'k-means\+\+'"),
         ({"init": np.zeros((2, 4))}, r"init must be finite and of shape \(3, 4\), got shape \(2, 4\)"),
         ({"init": {"a": 1}}, "init is not an array of numbers"),
         ({"n_jobs": 0}, "n_jobs"),

@@ -133,7 +133,7 @@ def test_units_do_not_matter_to_a_learned_metric():
     hints = sample_links(y, 60, random_state=0)
     for metric in ("diagonal", "full"):
         # the same start, and the metric from the first iteration on, so that no Euclidean step intervenes
-        model = MPCKMeans(3, metric=metric, n_init=1, random_state=0)
+        model = MPCKMeans(3, metric=metric, init="hints", n_init=1, random_state=0)
         labels = model.fit(X, supervision=hints).labels_
         scaled = model.fit(X * [1.0, 100.0, 0.01, 7.0], supervision=hints).labels_
         np.testing.assert_array_equal(labels, scaled)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
 from likewise.evaluation import link_satisfaction
@@ -19,6 +20,7 @@ from likewise.exceptions import (
     InfeasibleSupervisionError,
     UnsupportedSupervisionError,
 )
+from likewise.seeding import breaks_clearly_less
 from likewise.supervision import sample_links
 
 
@@ -164,6 +166,43 @@ def test_few_links_do_not_make_digits_worse_than_plain_kmeans(n_links):
             adjusted_rand_score(y, MPCKMeans(10, random_state=seed).fit(X, supervision=hints).labels_)
         )
     assert np.mean(hinted) > np.mean(plain)
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+def test_few_links_do_not_make_a_learned_metric_worse_than_no_links(metric):
+    X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    without, with_links = [], []
+    for seed in range(5):
+        model = MPCKMeans(3, metric=metric, n_init=3, random_state=seed)
+        hints = sample_links(y, 20, random_state=seed)
+        free = ~hints.touched
+        without.append(adjusted_rand_score(y[free], model.fit(X).labels_[free]))
+        with_links.append(adjusted_rand_score(y[free], model.fit(X, supervision=hints).labels_[free]))
+    assert np.mean(with_links) > np.mean(without) - 0.02
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+def test_links_that_the_fit_without_links_keeps_leave_it_as_it_is(metric):
+    X = StandardScaler().fit_transform(load_wine().data)
+    model = MPCKMeans(3, metric=metric, n_init=2, random_state=0).fit(X)
+    labels = model.labels_
+    hints = sample_links(labels, 30, random_state=0)
+    again = model.fit(X, supervision=hints)
+    assert again.violations_.share == 1.0
+    assert adjusted_rand_score(labels, again.labels_) == 1.0
+
+
+def test_a_clustering_breaks_clearly_fewer_links_only_by_more_than_chance():
+    hints = Supervision.from_links(10, must=[(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)])
+    good, bad = np.zeros(10, dtype=int), np.arange(10)
+    one_off = good.copy()
+    one_off[1] = 1
+    assert breaks_clearly_less(good, bad, hints, 2.0)  # 5 more broken, of a standard deviation of 5 ** .5
+    assert not breaks_clearly_less(good, one_off, hints, 1.0)
+    assert not breaks_clearly_less(bad, good, hints, 0.0)
+    group = Supervision.from_links(10, must_groups=[list(range(10))])
+    assert breaks_clearly_less(good, bad, group, 2.0)  # ten rows count as nine links
 
 
 def test_the_ablation_uses_links_for_the_metric_alone():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,7 +24,15 @@ from likewise.kmeans._assignment import AssignedRows, AssignmentProblem
 from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate, means_of
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import mean_row
-from likewise.seeding import MANY_ROWS, Tied, extend_seeds, fewest_broken, overdrawn, seeds_from_closure
+from likewise.seeding import (
+    MANY_ROWS,
+    Tied,
+    breaks_clearly_less,
+    extend_seeds,
+    fewest_broken,
+    overdrawn,
+    seeds_from_closure,
+)
 from likewise.supervision import Closure, Supervision
 
 if TYPE_CHECKING:
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
 _TRIAL = 5
 # Of very many rows so many are drawn to try the starts on.
 _TRIAL_ROWS = 2**17
-_IS_ARRAY = Rule(
+IS_ARRAY = Rule(
     "an array of shape (n_clusters, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
 )
 
@@ -76,7 +84,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     _reads_blocks = True
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
-        "init": either(choice("hints", "k-means++"), _IS_ARRAY),
+        "init": either(choice("hints", "k-means++"), IS_ARRAY),
         "n_init": integer(1),
         "max_iter": integer(1),
         "tol": real(0),
@@ -214,6 +222,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         rng = check_random_state(self.random_state)
+        unlinked_rng = deepcopy(rng)
         told, few = hints.named()
         closure = self._closure(few, told)
 
@@ -221,14 +230,15 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         middle = mean_row(rows)
         rows = rows.through(partial(less, middle))  # distances lose fewer digits around the origin
         named = Named.of(rows, told, few, closure)
-        hinted, learning = self._parts(rows, named, rng)
-        steps = Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
-        starts = self._starts(rows, named, middle, rng)
-        on = None
-        if len(rows) > MANY_ROWS and len(starts) > 1:
-            on = self._on_few(rows, named, hinted, learning, rng)
-        progress = Progress(self, X, n_runs(steps, starts, few, on))
-        best, renumber = self._best(steps, starts, few, self.max_iter, progress, on), None
+        plan, unlinked = self._plan(rows, named, middle, rng), None
+        if plan.steps.learning is not None and plan.steps.hinted is not None and is_auto(self.init):
+            unlinked = self._plan(rows, Named.none(rows), middle, unlinked_rng)
+        progress = Progress(self, X, plan.n_runs + (0 if unlinked is None else unlinked.n_runs + 1))
+        if unlinked is None:
+            best = self._best(plan, self.max_iter, progress)
+        else:
+            best = self._best_with_unlinked(plan, unlinked, progress)
+        steps, renumber = plan.steps, None
         order = self._order(best, named)
         if order is not None:
             renumber = np.argsort(order).astype(np.int32)
@@ -240,6 +250,16 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self.cluster_centers_ = centers.astype(middle.dtype)
         progress.finish()
         return self
+
+    def _plan(self, X: Rows, named: Named, middle: Any, rng: Any) -> Plan:
+        """Return the steps and the starts of a fit to these hints."""
+        hinted, learning = self._parts(X, named, rng)
+        steps = Steps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
+        starts = self._starts(X, named, middle, rng)
+        on = None
+        if len(X) > MANY_ROWS and len(starts) > 1:
+            on = self._on_few(X, named, hinted, learning, rng)
+        return Plan(steps, starts, named.hints, on)
 
     def _on_few(
         self, X: Rows, named: Named, hinted: HintedRows | None, learning: Learning | None, rng: Any
@@ -262,43 +282,57 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             hinted.rows = told
         return Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
 
-    def _best(
-        self,
-        steps: Steps,
-        starts: list[Start],
-        hints: Supervision,
-        max_iter: int,
-        progress: Progress | None = None,
-        on: Steps | None = None,
-    ) -> Fit:
-        """Follow the starts until they settle, or of many only the promising ones; choose among them.
+    def _best(self, plan: Plan, max_iter: int, progress: Progress | None = None) -> Fit:
+        """Follow the starts until they settle, or of many only the promising ones; choose among them."""
+        return _choose(self._finished(plan, max_iter, progress), plan.steps.hinted, plan.hints)
 
-        Which ones are promising is found `on` the steps over few rows, if there are such.
-        """
-        learn_by = max_iter // 2
-
-        def run(start: Start, max_iter: int, steps: Steps = steps) -> Fit:
-            if progress is not None:
-                progress.begin(max_iter)
-            fit = alternate(
-                steps,
-                start,
-                max_iter=max_iter,
-                shift_tol=self.tol * steps.variance,
-                cost_tol=self.tol,
-                learn_by=learn_by,
-                progress=progress,
-            )
-            if progress is not None:
-                progress.end()
-            return fit
-
-        hinted = steps.hinted
-        if on is not None or _tries_first(steps, starts, hints):
-            linked = hinted is not None and "links" in hints.kinds
+    def _finished(self, plan: Plan, max_iter: int, progress: Progress | None) -> list[Fit]:
+        """Return the fits of all starts, or of the promising ones if the starts are tried first."""
+        starts, hinted = plan.starts, plan.steps.hinted
+        if plan.tries_first:
+            linked = hinted is not None and "links" in plan.hints.kinds
             most = min(_TRIAL, max_iter) if linked else max_iter
-            starts = _promising([run(start, most, on or steps) for start in starts], hinted, hints)
-        return _choose([run(start, max_iter) for start in starts], hinted, hints)
+            steps = plan.on or plan.steps
+            tried = [self._follow(steps, start, most, max_iter // 2, progress) for start in starts]
+            starts = _promising(tried, hinted, plan.hints)
+        return [self._follow(plan.steps, start, max_iter, max_iter // 2, progress) for start in starts]
+
+    def _follow(
+        self, steps: Steps, start: Start, max_iter: int, learn_by: int, progress: Progress | None
+    ) -> Fit:
+        """Follow one start until it settles."""
+        if progress is not None:
+            progress.begin(max_iter)
+        fit = alternate(
+            steps,
+            start,
+            max_iter=max_iter,
+            shift_tol=self.tol * steps.variance,
+            cost_tol=self.tol,
+            learn_by=learn_by,
+            progress=progress,
+        )
+        if progress is not None:
+            progress.end()
+        return fit
+
+    def _best_with_unlinked(self, plan: Plan, unlinked: Plan, progress: Progress) -> Fit:
+        """Fit without links as well, go on from there with links, and choose between this and the others.
+
+        Few links can lead the starts to a poorer optimum than the rows alone do. So another fit replaces the
+        one that goes on from the fit without links only if its nearest centres break clearly fewer links: by
+        one standard deviation, or by two where the metric was fitted from the beginning and may have left
+        the clusters for narrow directions.
+        """
+        free = self._best(unlinked, self.max_iter, progress)
+        fits = self._finished(plan, self.max_iter, progress)
+        start = Start(free.centers, free.metric, learn=True)
+        best = self._follow(plan.steps, start, self.max_iter, 1, progress)
+        for fit in sorted(fits, key=lambda fit: (fit.start.learn, fit.objective)):
+            n_deviations = 2.0 if fit.start.learn else 1.0
+            if breaks_clearly_less(fit.assigned.nearest, best.assigned.nearest, plan.hints, n_deviations):
+                best = fit
+        return best
 
     def _starts(self, X: Rows, named: Named, middle: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
@@ -312,7 +346,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             given = self._given_init(self.init, (self.n_clusters, X.shape[1]))
             return [Start(given * self._row_unit - middle, plain)]
         suggested = self._suggested_metric(X, named)
-        hinted = self._n_hinted_starts(named.hints) if self.init == "hints" and named.hints else 0
+        hinted = self._n_hinted_starts(named.hints) if self.init != "k-means++" and named.hints else 0
         spaces: dict[int, tuple[Named, Rows]] = {}
         starts = []
         for number in range(self._n_starts(named.hints)):
@@ -380,14 +414,33 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return -self._with_weights(rows, sample_weight).sum(partial(_cost, metric, centers))
 
 
-def _tries_first(steps: Steps, starts: list[Start], hints: Supervision) -> bool:
-    """Tell whether the starts are tried before the promising ones are finished: links tell them apart."""
-    return steps.hinted is not None and "links" in hints.kinds and len(starts) > 2
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The steps and the starts of a fit, and the hints that choose among the starts.
+
+    Starts of very many rows are tried `on` the steps over few of them.
+    """
+
+    steps: Steps
+    starts: list[Start]
+    hints: Supervision
+    on: Steps | None = None
+
+    @property
+    def tries_first(self) -> bool:
+        """Whether the starts are tried before the promising ones are finished: links tell them apart."""
+        has_links = self.steps.hinted is not None and "links" in self.hints.kinds
+        return self.on is not None or (has_links and len(self.starts) > 2)
+
+    @property
+    def n_runs(self) -> int:
+        """The largest number of runs that the starts take."""
+        return len(self.starts) + 2 * self.tries_first
 
 
-def n_runs(steps: Steps, starts: list[Start], hints: Supervision, on: Steps | None = None) -> int:
-    """Return how many runs the starts take at the most."""
-    return len(starts) + 2 * (on is not None or _tries_first(steps, starts, hints))
+def is_auto(init: Any) -> bool:
+    """Tell whether the parameter `init`, which may be an array, is "auto"."""
+    return isinstance(init, str) and init == "auto"
 
 
 def less(middle: np.ndarray, X: np.ndarray) -> np.ndarray:

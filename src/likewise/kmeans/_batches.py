@@ -15,7 +15,7 @@ from likewise._named import Named
 from likewise._rows import ArrayRows, Block, Recipe, Rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
-from likewise.kmeans._base import less, n_runs
+from likewise.kmeans._base import Plan, less
 from likewise.kmeans._links import LinkedRows
 from likewise.kmeans._loop import Start, Steps
 from likewise.kmeans._running import SPAN, Batch, Running
@@ -101,11 +101,11 @@ class FromBatches(SoftLinks):
         first = self._batch(drawn, weight, middle, here, round(share * n), share)
         every = self._linked(first, rng)
         linked = None if every is None else every.sharing(share, self._penalty(first.rows))
-        steps, starts = self._beginning(first, linked, middle, rng)
+        plan = self._beginning(first, linked, middle, rng)
 
-        progress = Progress(self, X, n_runs(steps, starts, few) + 1)
-        best = self._best(steps, starts, few, _SETTLE, progress)
-        state = Running.begin(middle, Start(best.centers, best.metric), steps.learning)
+        progress = Progress(self, X, plan.n_runs + 1)
+        best = self._best(plan, _SETTLE, progress)
+        state = Running.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
         state, where = self._step(state, first, linked, best.assigned.told, rng)
         lowest, stale, settled = np.inf, 0, self.max_no_improvement is None
         most = max(int(np.ceil((self.max_iter * n - first.size) / size)), 0)
@@ -181,12 +181,12 @@ class FromBatches(SoftLinks):
         linked = self._linked(batch, rng, state)
         where = None
         if state is None:
-            steps, starts = self._beginning(batch, linked, middle, rng)
-            start = starts[0]
+            plan = self._beginning(batch, linked, middle, rng)
+            start = plan.starts[0]
             if isinstance(self.init, str):
-                best = self._best(steps, starts, few, _SETTLE)
+                best = self._best(plan, _SETTLE)
                 start, where = Start(best.centers, best.metric), best.assigned.told
-            state = Running.begin(middle, start, steps.learning)
+            state = Running.begin(middle, start, plan.steps.learning)
         state, where = self._step(state, batch, linked, where, rng)
         self.n_iter_ = 1
         self._keep_running(state)
@@ -216,13 +216,12 @@ class FromBatches(SoftLinks):
             penalty = self._penalty_at(state.mean_squared_distance)
         return LinkedRows(batch.rows, batch.named, penalty, rng)
 
-    def _beginning(
-        self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any
-    ) -> tuple[Steps, list[Start]]:
+    def _beginning(self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any) -> Plan:
         """Return the steps on the first batch, and the starts that it suggests."""
         learning = self._learning(linked)
         steps = Steps(batch.rows, self.n_clusters, hinted=linked, learning=learning, watch=batch.named.rows)
-        return steps, self._starts(batch.rows, batch.named, middle, rng)
+        starts = self._starts(batch.rows, batch.named, middle, rng)
+        return Plan(steps, starts, batch.named.hints)
 
     def _step(
         self, state: Running, batch: Batch, linked: LinkedRows | None, where: np.ndarray | None, rng: Any

@@ -190,7 +190,11 @@ reassignment_ratio, random_state, n_jobs
     True
     """
 
-    parameter_rules: ClassVar[dict[str, Rule]] = {**MPCKMeans.parameter_rules, **FromBatches.parameter_rules}
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **MPCKMeans.parameter_rules,
+        **FromBatches.parameter_rules,
+        "init": PCKMeans.parameter_rules["init"],  # not "auto": batches are never fitted without their links
+    }
 
     def __init__(
         self,
