@@ -7,7 +7,13 @@ from likewise.datasets import make_label_tree
 from likewise.evaluation import ancestor_f1
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
-from likewise.multilabel._own_rates import rates_differ, run_gap_test
+from likewise.multilabel._chains import held_for_certain
+from likewise.multilabel._own_rates import (
+    compute_exchange_evidence,
+    compute_log_likelihood,
+    rates_differ,
+    run_gap_test,
+)
 
 
 def unequal(seed, n=2000, k=15, spread=0.4):
@@ -22,7 +28,7 @@ def n_wrong(model, data):
     return int((model.hierarchy_.parents != data.parents).sum())
 
 
-@pytest.mark.parametrize("seed", [50, 51, 52])
+@pytest.mark.parametrize("seed", [44, 46, 50, 51, 52])
 def test_the_tree_is_found_though_rates_differ_by_label(seed):
     data, rates, Z = unequal(seed)
     model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
@@ -88,6 +94,22 @@ def test_rates_that_differ_by_hand():
     assert not rates_differ(Z, LabelHierarchy.from_parents([-1, 0, -1, -1]))  # one rate alone
 
 
+def test_the_likelihood_of_records_by_hand():
+    Z = np.zeros((100, 2), dtype=np.uint8)
+    Z[:60, 0], Z[:20, 1] = 1, 1
+    p, c = LabelHierarchy.from_parents([-1, 0]), LabelHierarchy.from_parents([-1, -1])
+
+    def binomial(k, n):
+        return k * np.log(k / n) + (n - k) * np.log(1 - k / n)
+
+    none = np.zeros(2)
+    chain = compute_log_likelihood(Z, p, none, 1e-6)
+    np.testing.assert_allclose(chain, binomial(60, 100) + binomial(20, 60), atol=0.01)
+    # a rate that is too small to matter for the fit: any share of recorded labels can be explained
+    star = compute_log_likelihood(Z, c, np.array([0.3, 0.3]), 1e-6, max_iter=500)
+    np.testing.assert_allclose(star, binomial(60, 100) + binomial(20, 100), atol=0.05)
+
+
 # ---------------------------------------------------------------------- the choice between starts
 
 
@@ -122,6 +144,56 @@ def test_a_label_that_equals_its_only_child_is_reported():
     assert "cannot tell which of these is above the other" in str(model.summary())
     # the child is held by half of the parent's rows: told apart
     assert ("0", "1") in model.hierarchy_.edges
+
+
+def test_labels_that_neither_records_nor_features_order_are_reported():
+    data, _, Z = unequal(43)  # the features do not predict label 8 among rows with label 1, its true parent
+    model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
+    assert model.indistinguishable_ == (("1", "8"),)
+    summary = model.summary()
+    assert "cannot tell which of these is above the other: 1 > 8." in str(summary)
+    wrong = np.flatnonzero(model.hierarchy_.parents != data.parents)
+    assert len(wrong) <= 1
+    assert {str(c) for c in wrong} <= {child for _, child in summary.guesses}
+
+
+def test_without_features_most_edges_are_reported_if_rates_differ():
+    Z = unequal(110)[2]
+    nothing = np.random.default_rng(0).normal(size=(len(Z), 2))
+    model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(nothing, Z)
+    assert len(model.indistinguishable_) > len(model.hierarchy_.edges) / 2
+
+
+@pytest.mark.parametrize("seed", [43, 51, 53])
+def test_of_two_orders_the_one_that_the_features_favour_is_taken(seed):
+    data, _, Z = unequal(seed)
+    found = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z).hierarchy_
+    true = LabelHierarchy.from_parents(data.parents)
+    assert not [(p, c) for p, c in true.edges if (c, p) in found.edges]
+
+
+def test_evidence_against_an_exchange_comes_from_records_and_from_features():
+    rng = np.random.default_rng(0)
+    parent, a, b = rng.random((3, 4000)) < 0.6
+    Y = np.column_stack([parent, parent & a, parent & b])
+    Z = (Y & (rng.random(Y.shape) >= [0.4, 0.2, 0.3])).astype(np.uint8)
+    tree = LabelHierarchy.from_parents([-1, 0, 0])
+    noise = rng.normal(size=(4000, 4))
+
+    def evidence(Z, scores, tree=tree):
+        return compute_exchange_evidence(Z, held_for_certain(Z, tree)[1], tree, 1, scores)
+
+    # a label that holds for 60 % of its parent's rows looks like one that equals it and has more gaps
+    assert abs(evidence(Z, noise)) < 3
+    assert evidence(Z, Y + noise[:, :3]) > 50
+    # a child of its own shows its rate, which is lower
+    child = (Y[:, 1] & (rng.random(4000) < 0.5)).astype(np.uint8)
+    chain = LabelHierarchy.from_parents([-1, 0, 0, 1])
+    assert evidence(np.column_stack([Z, child]), noise, chain) > 50
+    # upside down, the exchange is better
+    turned = LabelHierarchy.from_parents([1, -1, 1])
+    known = held_for_certain(Z, turned)[1]
+    assert compute_exchange_evidence(Z, known, turned, 0, Y + noise[:, :3]) < -50
 
 
 def test_a_summary_counts_the_edges_that_are_guesses():

@@ -45,11 +45,17 @@ from likewise.multilabel._own_rates import (
     learn_tree_and_rates,
     rates_differ,
     run_gap_test,
+    score_records,
 )
 from likewise.multilabel._several import with_further_parents
 from likewise.multilabel._starts import by_counts, chow_liu, star
 from likewise.multilabel._steps import SCORES, next_tree
-from likewise.multilabel._summary import HierarchySummary, find_indistinguishable, summarise
+from likewise.multilabel._summary import (
+    HierarchySummary,
+    find_exchangeable,
+    find_indistinguishable,
+    summarise,
+)
 from likewise.multilabel._thresholds import best_thresholds
 from likewise.multilabel._trees import LearnedTree
 
@@ -175,8 +181,10 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         much the next best parent is worse: near 0, the edge is a guess. Where two labels may as well trade
         places, as equal ones may, the margin does not tell.
     indistinguishable_ : tuple of (str, str)
-        Pairs (label, its only child) that the records do not distinguish: they may hold for the same rows,
-        and which of the two is above the other is arbitrary.
+        Edges (parent, child) for which the data cannot tell which label is above the other. If rates are
+        given or shared, these are labels and their only child that may hold for the same rows. With a rate
+        per label a child may also equal its parent and be recorded less often; the edge is listed if neither
+        the records nor the features rule this out.
     missing_rate_ : float
         The share of held labels that was not recorded.
     missing_rates_ : ndarray of shape (n_labels,)
@@ -393,7 +401,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         shared = anchored_rates(Z, LabelHierarchy.from_parents(tree.parents))[0]
         test = run_gap_test(X, Z, self.l2)
         other = learn_tree_and_rates(Z, test, allowed, self.relaxation, shared)
-        return other if has_more_evidence(other, tree, test, len(Z)) else tree
+        return other if has_more_evidence(other, tree, shared, Z, test, self.relaxation) else tree
 
     @staticmethod
     def _build_hierarchy(names: tuple[str, ...], tree: LearnedTree) -> LabelHierarchy:
@@ -506,7 +514,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = len(found.history) - 1
         self.rate_is_known_ = self._known_rates(Z)
-        self.indistinguishable_ = find_indistinguishable(Z, self.hierarchy_, self.missing_rates_)
+        if self._given_rates() is None and len(set(model.rates)) > 1:
+            scores = score_records(X, Z, self.l2)
+            self.indistinguishable_ = find_exchangeable(Z, self.hierarchy_, scores)
+        else:
+            self.indistinguishable_ = find_indistinguishable(Z, self.hierarchy_, self.missing_rates_)
         self._set_marginals(X, Z, held)
 
     def _known_rates(self, Z: np.ndarray) -> Any:

@@ -9,28 +9,29 @@ is only frequent among these rows, the features that predict p elsewhere predict
 Edges p → c are scored by inclusion at the current rates, minus the evidence that the features predict p's
 records among rows with c; edges for which this evidence exceeds what chance allows are excluded. Rates start
 from the pairs of labels that pass this test; then the tree and the rates are estimated alternately. A label
-that the records do not need as a parent, or whose gaps the features predict after all, is no parent.
+that the records do not need as a parent, or whose gaps the features predict after all, is no parent. If the
+features do not predict the records of a child among its parent's rows either, nothing tells which of the two
+is above the other: :func:`compute_exchange_evidence` measures this.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import logit, xlogy
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
 from likewise.multilabel._combined import fit_alone, folds_of_rows
-from likewise.multilabel._em import Columns
+from likewise.multilabel._em import Columns, first_model, infer
 from likewise.multilabel._inclusion import (
     LARGEST_RATE,
     LEAST_RATE,
     ROOT_PREFERENCE,
     anchored_rates,
     inclusion_scores,
-    net_evidence,
     pair_counts,
     price_of,
     relaxations,
@@ -67,12 +68,7 @@ class GapTest:
 
 def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
     """Score all labels by the features, and test for all pairs whether the gaps are random."""
-    records = Z.astype(np.float64)
-    scores = np.empty_like(records)
-    keys = records.sum(axis=1), np.asarray(X.sum(axis=1)).ravel()
-    for train, test in folds_of_rows(*keys, n_folds=_N_FOLDS):
-        coef, intercept = fit_alone(Columns.of(X[train]), records[train], l2)
-        scores[test] = X[test] @ coef.T + intercept
+    records, scores = Z.astype(np.float64), score_records(X, Z, l2)
     n = np.maximum(records.sum(axis=0), 1.0)  # rows with c
     sum_z, sum_s = records.T @ records, scores.T @ records
     sum_ss, sum_zs = (scores**2).T @ records, (records * scores).T @ records
@@ -81,13 +77,78 @@ def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
     return GapTest(scores, evidence)
 
 
-def _gain_of_slope(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> np.ndarray:
-    """Return half the score statistic of z on s, where they go together, less ½ log n."""
+def score_records(X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
+    """Return cross-fitted log-odds that each label is recorded, by the features."""
+    records = Z.astype(np.float64)
+    scores = np.empty_like(records)
+    keys = records.sum(axis=1), np.asarray(X.sum(axis=1)).ravel()
+    for train, test in folds_of_rows(*keys, n_folds=_N_FOLDS):
+        coef, intercept = fit_alone(Columns.of(X[train]), records[train], l2)
+        scores[test] = X[test] @ coef.T + intercept
+    return scores
+
+
+def _score_statistic(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> np.ndarray:
+    """Return half the score statistic of z on s, or 0 if z is less likely where s is larger."""
     together = sum_zs - sum_z * sum_s / n
     spread = sum_z / n * (1.0 - sum_z / n) * np.maximum(sum_ss - sum_s**2 / n, 0.0)
     chi = np.where((together > 0) & (spread > 1e-12), together**2 / np.maximum(spread, 1e-12), 0.0)
-    gain: np.ndarray = 0.5 * chi - 0.5 * np.log(np.maximum(n, 2.0))
+    half: np.ndarray = 0.5 * chi
+    return half
+
+
+def _gain_of_slope(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> np.ndarray:
+    """Return half the score statistic of z on s, where they go together, less ½ log n."""
+    gain: np.ndarray = _score_statistic(n, sum_z, sum_s, sum_ss, sum_zs) - 0.5 * np.log(np.maximum(n, 2.0))
     return gain
+
+
+def compute_exchange_evidence(
+    Z: np.ndarray, known: np.ndarray, tree: LabelHierarchy, c: int, scores: np.ndarray
+) -> float:
+    """Return by how many nats a label c and its parent p are better as they are than exchanged.
+
+    A label above others is held in all rows that have one of these recorded or implied; its records among
+    these rows are random gaps. As they are, this is said of p with its children, and of c with its own; after
+    an exchange, of c with p, the other children of p and the children of c. Negative: the exchange is better.
+
+    Parameters
+    ----------
+    Z, known : ndarray of shape (n_samples, n_labels)
+        What was recorded, and what is held for certain given the tree.
+    tree : LabelHierarchy
+    c : int
+    scores : ndarray of shape (n_samples, n_labels)
+        Cross-fitted log-odds that labels are recorded.
+    """
+    (p,) = tree.parent_lists[c]
+    of_p, of_c = ([d for d, above in enumerate(tree.parent_lists) if t in above] for t in (p, c))
+    others = [d for d in (*of_p, *of_c) if d != c]
+    now = _evidence_against_gaps(Z[:, p], known[:, of_p], scores[:, p])
+    now += _evidence_against_gaps(Z[:, c], known[:, of_c], scores[:, c])
+    below = np.column_stack([Z[:, p] > 0, known[:, others]])
+    return _evidence_against_gaps(Z[:, c], below, scores[:, c]) - now
+
+
+def _evidence_against_gaps(z: np.ndarray, below: np.ndarray, scores: np.ndarray) -> float:
+    """Return the evidence, in nats, that a label is not held in all rows with one of the labels below it.
+
+    Its records would be as frequent with each of these labels, and the features would not predict them. This
+    is the log-likelihood ratio of separate rates against one, less its expected value, plus half the score
+    statistic of `scores`.
+    """
+    below = below[:, below.any(axis=0)]
+    if not below.shape[1]:
+        return 0.0
+    n, found = below.sum(axis=0), z.astype(np.float64) @ below
+
+    def log_likelihood(rate: Any) -> float:
+        return float((xlogy(found, rate) + xlogy(n - found, 1.0 - rate)).sum())
+
+    ratio = log_likelihood(found / n) - log_likelihood(found.sum() / n.sum()) - 0.5 * (len(n) - 1)
+    rows = below.any(axis=1)
+    z, s = z[rows].astype(np.float64), scores[rows]
+    return max(ratio, 0.0) + float(_score_statistic(len(z), z.sum(), s.sum(), (s**2).sum(), (z * s).sum()))
 
 
 def rates_differ(Z: np.ndarray, tree: LabelHierarchy) -> bool:
@@ -111,16 +172,44 @@ def rates_differ(Z: np.ndarray, tree: LabelHierarchy) -> bool:
     return gain > 0.5 * np.log(max(certain.mean(), 2.0)) * (inner.sum() - 1)
 
 
-def has_more_evidence(own: LearnedTree, shared: LearnedTree, test: GapTest, n_rows: int) -> bool:
+def has_more_evidence(
+    own: LearnedTree, shared: LearnedTree, shared_rate: float, Z: np.ndarray, test: GapTest, relaxation: float
+) -> bool:
     """Return True if a tree with separate rates explains the records better than one with a shared rate.
 
-    Each rate of a label that is a parent counts ½ log n_rows nats; gaps that the features predict count
-    against the tree with a shared rate, as they already do in the scores of the other.
+    Both trees are compared by the likelihood of the records, less the evidence that the features predict the
+    gaps of a label above another, and less what chance may give to each edge and ½ log n for each rate.
     """
-    above = LabelHierarchy.from_parents(shared.parents).ancestor_matrix()
-    predicted = float(np.maximum(test.evidence, 0.0)[above].sum())
+
+    def compute_evidence(tree: LabelHierarchy, rates: np.ndarray, n_rates: int) -> float:
+        predicted = float(np.maximum(test.evidence, 0.0)[tree.ancestor_matrix()].sum())
+        price = price_of(tree.n_labels) * len(tree.edges) + 0.5 * np.log(len(Z)) * n_rates
+        return compute_log_likelihood(Z, tree, rates, relaxation) - predicted - price
+
+    own_tree, shared_tree = (LabelHierarchy.from_parents(tree.parents) for tree in (own, shared))
+    _, own_rates, n_cells = anchored_rates(Z, own_tree)
+    if not n_cells:  # no edges
+        return False
     n_rates = len(np.unique(own.parents[own.parents >= 0]))
-    return net_evidence(own) - 0.5 * np.log(n_rows) * n_rates > net_evidence(shared) - predicted
+    rates = np.full(Z.shape[1], shared_rate)
+    return compute_evidence(own_tree, own_rates, n_rates) > compute_evidence(shared_tree, rates, 1)
+
+
+def compute_log_likelihood(
+    Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray, relaxation: float, max_iter: int = 30
+) -> float:
+    """Return the log-likelihood of the records, without features; EM fits the share of each label."""
+    model = first_model(Z, 1, tree, rates, relaxations(Z.sum(axis=0), len(Z), rates, relaxation))
+    nothing = np.zeros((len(Z), 1))
+    found = -np.inf
+    for _ in range(max_iter):
+        held = infer(model, model.logits(nothing), Z)
+        if held.log_likelihood - found < 1e-4 * len(Z):
+            break
+        found = held.log_likelihood
+        share = held.both.sum(axis=0) / np.maximum(held.above.sum(axis=0), 1e-12)
+        model = replace(model, intercept=logit(np.clip(share, 1e-6, 1.0 - 1e-6)))
+    return held.log_likelihood
 
 
 def learn_tree_and_rates(
@@ -140,10 +229,10 @@ def learn_tree_and_rates(
     default_rate : float
         The initial rate of labels for which the records give none.
     """
-    both, n, k = pair_counts(Z), len(Z), Z.shape[1]
+    both, n, k, given = pair_counts(Z), len(Z), Z.shape[1], allowed
     costs = np.maximum(test.evidence, 0.0)
     allowed = _exclude(allowed, test.excluded)
-    rates = _first_rates(both, n, test.evidence, default_rate)
+    rates = first = _first_rates(both, n, test.evidence, default_rate)
     seen: set[tuple[bytes, bytes]] = set()
     for _ in range(2 * k + 20):
         eps = relaxations(np.diag(both), n, rates, relaxation)
@@ -153,6 +242,7 @@ def learn_tree_and_rates(
         _, own, n_cells = anchored_rates(Z, sure)
         if not n_cells:
             break
+        own = np.where(held_for_certain(Z, sure)[0].any(axis=0), own, first)
         needless = _least_needed(Z, tree.parents, own, test.scores)
         if needless is not None:
             no_parent = np.zeros((k, k), dtype=bool)
@@ -166,7 +256,32 @@ def learn_tree_and_rates(
             break
         seen.add(state)
         rates = own
+    parents = _exchange(Z, tree.parents, test.scores, given)
+    if not np.array_equal(parents, tree.parents):
+        rates = anchored_rates(Z, LabelHierarchy.from_parents(parents))[1]
+        return settle(Z, replace(tree, parents=parents), rates, _exclude(given, test.excluded), costs.T)
     return tree
+
+
+def _exchange(Z: np.ndarray, parents: np.ndarray, scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Exchange labels with their parents where that is better, the largest gain first."""
+    parents = parents.copy()
+    for _ in range(len(parents)):
+        tree = LabelHierarchy.from_parents(parents)
+        _, known = held_for_certain(Z, tree)
+        best, least = None, -1e-9
+        for c in np.flatnonzero(parents >= 0):
+            p = parents[c]
+            after = np.where(parents == p, c, parents)
+            after[c], after[p] = parents[p], c
+            if allowed[after + 1, np.arange(1, len(parents) + 1)].all():
+                evidence = compute_exchange_evidence(Z, known, tree, int(c), scores)
+                if evidence < least:
+                    best, least = after, evidence
+        if best is None:
+            break
+        parents = best
+    return parents
 
 
 def _exclude(allowed: np.ndarray, excluded: np.ndarray) -> np.ndarray:

@@ -9,12 +9,14 @@ import numpy as np
 from scipy.special import xlogy
 
 from likewise.hierarchy import LabelHierarchy
+from likewise.multilabel._chains import held_for_certain
+from likewise.multilabel._own_rates import compute_exchange_evidence
 
 if TYPE_CHECKING:
     from likewise.multilabel._latent import LatentHierarchyClassifier
 
 GUESS = 3.0  # nats: an edge whose next best parent is not worse by more is a guess
-_NOT_WORSE = 2.0  # nats of evidence against equality from which two labels are distinguished
+_NOT_WORSE = 2.0  # nats of evidence against equality from which two labels are distinguished, at known rates
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class HierarchySummary:
     guesses : tuple of (str, str)
         Edges (parent, child) whose next best parent is worse by less than 3 nats.
     indistinguishable : tuple of (str, str)
-        Labels and their only child, which the records do not distinguish.
+        Edges (parent, child) for which the data cannot tell which of the two is above the other.
     missing_rate : float
         The share of held labels that was not recorded.
     rates_differ : bool
@@ -99,10 +101,23 @@ def summarise(model: LatentHierarchyClassifier) -> HierarchySummary:
     )
 
 
+def find_exchangeable(Z: np.ndarray, tree: LabelHierarchy, scores: np.ndarray) -> tuple[tuple[str, str], ...]:
+    """Return edges (parent, child) whose labels may trade places, if each label has an unknown rate.
+
+    `scores` of shape (n_samples, n_labels) are cross-fitted log-odds that labels are recorded.
+    """
+    _, known = held_for_certain(Z, tree)
+    return tuple(
+        (tree.names[above[0]], tree.names[c])
+        for c, above in enumerate(tree.parent_lists)
+        if len(above) == 1 and Z[:, c].any() and compute_exchange_evidence(Z, known, tree, c, scores) < GUESS
+    )
+
+
 def find_indistinguishable(
     Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray
 ) -> tuple[tuple[str, str], ...]:
-    """Return labels that the records do not distinguish from their only child.
+    """Return labels that the records do not distinguish from their only child, at known rates.
 
     If every row that holds p holds its child c as well, rows with p recorded have c recorded at the rate
     1 - α_c, and the two may trade places. They are distinguished where the share is lower and a likelihood
