@@ -12,7 +12,8 @@ import sys
 import pytest
 
 from likewise import _locks
-from likewise._locks import LockedError, describe_holder, find_holder, hold_lock
+from likewise._locks import describe_holder, find_holder, hold_lock
+from likewise.exceptions import LockedError
 
 HOLD = (
     "import sys\n"

@@ -14,18 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from likewise.exceptions import LikewiseError
+from likewise.exceptions import LikewiseError, LockedError
 
 _TRIES, _PAUSE = 20, 0.05  # Retries: `find_holder` in another process takes the lock briefly.
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
-
-
-class LockedError(LikewiseError):
-    """Another process holds the lock; ``holder`` is what it wrote about itself, empty if it wrote nothing."""
-
-    def __init__(self, message: str, holder: Mapping[str, Any]) -> None:
-        super().__init__(message)
-        self.holder = holder
 
 
 @contextmanager

@@ -11,9 +11,10 @@ import pytest
 from sklearn.base import clone
 
 from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
-from likewise.distributed import ClusterError, fit, rows_of
+from likewise.distributed import fit, rows_of
 from likewise.distributed._rows import DaskRows
 from likewise.evaluation import HintSearchCV, cross_validate_hints
+from likewise.exceptions import ClusterError
 from patience import PATIENCE
 from reference.problems import hints_for, some_rows
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, PictureError
 from likewise.features import _pictures as pictures
 from likewise.features import image_features
 from likewise.features._features import main_directions
-from likewise.features._pictures import PictureError, picture
+from likewise.features._pictures import picture
 
 
 def draw(path, seed, size=(40, 30), **options):

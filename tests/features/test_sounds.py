@@ -8,9 +8,9 @@ import pytest
 import soundfile
 from scipy.io import wavfile
 
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, SoundError
 from likewise.features import sound_features
-from likewise.features._waves import SoundError, Wave, log_mel, wave
+from likewise.features._waves import Wave, log_mel, wave
 
 RATE = 16_000
 

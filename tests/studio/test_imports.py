@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from likewise.active import Interview, Piles, Question
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, StoreError
 from likewise.studio import _statements
 from likewise.studio.exports import Snapshot, export_bytes, hints_of
 from likewise.studio.imports import import_answers
 from likewise.studio.jobs.brain import Brain
 from likewise.studio.records import Settings
-from likewise.studio.store import StoreError, open_store
+from likewise.studio.store import open_store
 from likewise.supervision import Supervision, write_hints
 from small_projects import IDS, WEIRD, Told, make, opened
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from likewise.exceptions import MediaError, NotAFileError, OutsideFolderError
 from likewise.studio import media as media_module
-from likewise.studio._safe_open import NotAFile, Outside, open_beneath
+from likewise.studio._safe_open import open_beneath
 from likewise.studio._sniff import content_type
-from likewise.studio.media import MediaError, broken, open_media, spectrogram, thumbnail
+from likewise.studio.media import broken, open_media, spectrogram, thumbnail
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
 
@@ -165,7 +166,7 @@ def test_no_name_leads_out(tmp_path_factory, name):
     root.mkdir(parents=True, exist_ok=True)
     try:
         open_beneath(root, name).close()
-    except (Outside, NotAFile, OSError, UnicodeEncodeError):
+    except (OutsideFolderError, NotAFileError, OSError, UnicodeEncodeError):
         return
     raise AssertionError(f"{name!r} was opened in an empty folder")
 

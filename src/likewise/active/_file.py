@@ -23,7 +23,7 @@ from likewise.active._history import Event
 from likewise.active._pool import Pool
 from likewise.active._questions import Answer, OddOne, Piles, Question, Said
 from likewise.active._state import Strategy
-from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._jsonl import json_objects, json_records
 from likewise.supervision._records import Problems, hints_of, records_of
@@ -74,10 +74,6 @@ def _document(interview: Interview, path: str | os.PathLike[str]) -> str:
     parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in head.items()]
     parts += [_lines("hints", hints), _lines("history", [_event_entry(e, ids) for e in interview.history])]
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-class ChangedFileError(LikewiseError):
-    """A file is not as this process left it, so that nothing can be appended to it."""
 
 
 class GrowingFile:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from likewise._locks import LockedError, describe_holder, hold_lock
+from likewise._locks import describe_holder, hold_lock
 from likewise.cli._output import STDOUT, Outputs, check_distinct, check_inputs, check_output
-from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 
 if TYPE_CHECKING:
     from likewise.active import Interview
@@ -93,7 +93,8 @@ class Files:
 
     def save_interview(self, interview: Interview) -> None:
         """Save what is new; when this returns it is on disk."""
-        from likewise.active._file import ChangedFileError, GrowingFile
+        from likewise.active._file import GrowingFile
+        from likewise.exceptions import ChangedFileError
 
         if self._growing is None:
             self._growing = GrowingFile(self.save)

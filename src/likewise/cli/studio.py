@@ -211,7 +211,8 @@ def _project(ctx: click.Context, asked: dict[str, Any]) -> Project:
 
 def _unused(project: Project) -> str:
     """Say so if nothing would be lost with a project."""
-    from likewise.studio.store import StoreError, open_store
+    from likewise.exceptions import StoreError
+    from likewise.studio.store import open_store
 
     try:
         store = open_store(project.database_url)

@@ -6,8 +6,8 @@ the workers, the labels come back as a Dask array, and the clusters are those of
 """
 
 from likewise.distributed._data import rows_of
-from likewise.distributed._errors import ClusterError
 from likewise.distributed._fit import fit
 from likewise.distributed._parquet import read_parquet, rows_named
+from likewise.exceptions import ClusterError
 
 __all__ = ["ClusterError", "fit", "read_parquet", "rows_named", "rows_of"]

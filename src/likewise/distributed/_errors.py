@@ -8,16 +8,12 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from likewise._optional import require
-from likewise.exceptions import LikewiseError
+from likewise.exceptions import ClusterError
 
 T = TypeVar("T")
 
 # So long a scheduler is waited for, in seconds.
 _PATIENCE = 10.0
-
-
-class ClusterError(LikewiseError, RuntimeError):
-    """The cluster could not do what was asked of it."""
 
 
 def explained(client: Any, ask: Callable[[], T]) -> T:

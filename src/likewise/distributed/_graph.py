@@ -8,7 +8,7 @@ from typing import Any
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from likewise.distributed._errors import ClusterError
+from likewise.exceptions import ClusterError
 
 
 class HeldLayer(MaterializedLayer):

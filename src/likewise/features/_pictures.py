@@ -7,6 +7,7 @@ import warnings
 from typing import IO, TYPE_CHECKING, Any
 
 from likewise._optional import require
+from likewise.exceptions import PictureError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # what browsers show
 MOST_PIXELS = 80_000_000  # below the 89 million at which Pillow begins to warn of bombs
 _opening = threading.Lock()  # filters of warnings belong to the whole process
-
-
-class PictureError(ValueError):
-    """A file that is no picture, or a broken or too large one; a sentence without the name of the file."""
 
 
 def picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:

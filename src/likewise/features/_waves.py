@@ -12,16 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
+from likewise.exceptions import SoundError
 
 FloatArray = npt.NDArray[np.float32]
 RATE = 16_000  # samples a second, after resampling
 _WINDOW, _LOWEST = 1024, 50.0  # samples (64 ms), Hz
 _RATES = (1_000, 384_000)
 _MOST_SAMPLES = 100_000_000
-
-
-class SoundError(ValueError):
-    """A file that is no sound, or a broken or empty one; a sentence without the name of the file."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,7 @@ import stat
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-
-class Outside(Exception):
-    """A name that leads out of the folder."""
-
-
-class NotAFile(Exception):
-    """A name that leads to a folder, a pipe or a device."""
+from likewise.exceptions import NotAFileError, OutsideFolderError
 
 
 def open_beneath(root: Path, name: str) -> BinaryIO:
@@ -24,17 +18,17 @@ def open_beneath(root: Path, name: str) -> BinaryIO:
     """
     pure = PurePosixPath(name)
     if not name or "\x00" in name or "\\" in name or ":" in pure.parts[0] or pure.is_absolute():
-        raise Outside(name)
+        raise OutsideFolderError(name)
     if ".." in pure.parts:
-        raise Outside(name)
+        raise OutsideFolderError(name)
     top = root.resolve(strict=True)
     real = top.joinpath(*pure.parts).resolve(strict=True)
     if not real.is_relative_to(top):
-        raise Outside(name)
+        raise OutsideFolderError(name)
     handle = _walk(top, real.relative_to(top).parts, real)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise NotAFile(name)
+            raise NotAFileError(name)
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
@@ -43,7 +37,7 @@ def open_beneath(root: Path, name: str) -> BinaryIO:
 
 def _walk(top: Path, parts: tuple[str, ...], real: Path) -> int:
     if not parts:
-        raise NotAFile(str(real))
+        raise NotAFileError(str(real))
     if os.open not in os.supports_dir_fd:  # Windows
         return os.open(real, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     no_link = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -14,12 +14,18 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from likewise import __version__
-from likewise.exceptions import LikewiseError
-from likewise.studio.media import MediaError
+from likewise.exceptions import (
+    BadValueError,
+    KeyReusedError,
+    LikewiseError,
+    MediaError,
+    NameTakenError,
+    RequestError,
+    StoreError,
+)
 from likewise.studio.routes import groups, items, live, login, pages, people, questions, results, study
 from likewise.studio.security import Guard, checked_base
-from likewise.studio.service import Refused, Studio
-from likewise.studio.store import BadValue, KeyReused, NameTaken, StoreError
+from likewise.studio.service import Studio
 
 log: logging.Logger = logging.getLogger("likewise.studio")
 _PARTS = (login, questions, items, groups, people, study, results, live)
@@ -72,10 +78,10 @@ def create_app(
         app.include_router(part.router)
     app.include_router(pages.health_router)
     app.include_router(pages.router)
-    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestError, _refused)
     app.add_exception_handler(MediaError, _no_media)
     app.add_exception_handler(StoreError, _store)
-    for kind in (BadValue, KeyReused, NameTaken):
+    for kind in (BadValueError, KeyReusedError, NameTakenError):
         app.add_exception_handler(kind, _bad_value)
     app.add_exception_handler(LikewiseError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -102,7 +108,7 @@ def _without_folders(request: Request, text: str) -> str:
 
 
 async def _refused(request: Request, error: Any) -> JSONResponse:
-    return _error(error.status, error.code, error.message, error.way_on)
+    return _error(error.status, error.code, error.message, error.suggestion)
 
 
 async def _no_media(request: Request, error: Any) -> JSONResponse:
@@ -115,13 +121,14 @@ async def _no_media(request: Request, error: Any) -> JSONResponse:
 
 async def _store(request: Request, error: Any) -> JSONResponse:
     log.error("%s", error)
-    way_on = error.way_on or "It was not saved. The page keeps it and tries again by itself."
+    way_on = error.suggestion or "It was not saved. The page keeps it and tries again by itself."
     message = _without_folders(request, error.message)
     return _error(503, "not_saved", message, _without_folders(request, way_on), **{"Retry-After": "5"})
 
 
 async def _bad_value(request: Request, error: Any) -> JSONResponse:
-    return _error(409 if isinstance(error, KeyReused) else 422, "bad_value", error.message, error.way_on)
+    status = 409 if isinstance(error, KeyReusedError) else 422
+    return _error(status, "bad_value", error.message, error.suggestion)
 
 
 async def _known(request: Request, error: Any) -> JSONResponse:

@@ -13,14 +13,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from likewise.exceptions import LikewiseError
-from likewise.features._pictures import PictureError, picture
-from likewise.features._waves import SoundError, Wave, log_mel, wave
-from likewise.studio._safe_open import NotAFile, Outside, open_beneath
+from likewise.exceptions import (
+    MediaError,
+    NotAFileError,
+    OutsideFolderError,
+    PictureError,
+    SoundError,
+)
+from likewise.features._pictures import picture
+from likewise.features._waves import Wave, log_mel, wave
+from likewise.studio._safe_open import open_beneath
 from likewise.studio._sniff import FIRST, content_type
 from likewise.studio.project import Project
 from likewise.studio.records import Item
@@ -34,20 +40,6 @@ _WIDE, _HIGH, _DEEP = (
 _LONGEST = 600.0  # seconds that a spectrogram shows at most
 _LOOK = 1  # changes with how pictures are made, so that old ones are not found in the cache
 _decoding = threading.BoundedSemaphore(2)  # a large picture takes a quarter of a gigabyte while it is read
-
-
-class MediaError(LikewiseError):
-    """A file that cannot be shown.
-
-    The message names no folder, which may be the true class.
-
-    `reason` is "none" (the item has no such thing), "gone" (the file is not there), "refused" (it is not of a
-    safe kind, or lies elsewhere) or "broken" (it cannot be read).
-    """
-
-    def __init__(self, message: str, reason: Literal["none", "gone", "refused", "broken"]) -> None:
-        super().__init__(message)
-        self.reason = reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +109,11 @@ def open_media(project: Project, item: Item) -> Media:
         raise MediaError(
             f"the file {_name(item)!r} is gone. Put it back where it was when the project was made.", "gone"
         ) from error
-    except Outside as error:
+    except OutsideFolderError as error:
         raise MediaError(
             f"the file {_name(item)!r} leads out of the folder of the data, and is not shown.", "refused"
         ) from error
-    except (NotAFile, OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
+    except (NotAFileError, OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
         why = getattr(error, "strerror", None) or "it is not a plain file"
         raise MediaError(f"the file {_name(item)!r} cannot be opened: {why}.", "broken") from error
     try:

@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise._locks import LockedError, describe_holder, find_holder, hold_lock
+from likewise._locks import describe_holder, find_holder, hold_lock
 from likewise._optional import require
-from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 from likewise.studio import _project_file
 from likewise.studio._fingerprint import Fingerprint, change, fingerprint
 from likewise.studio._project_file import FILE, SUFFIX

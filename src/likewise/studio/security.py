@@ -10,6 +10,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from likewise.exceptions import RequestTooLargeError
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -84,7 +86,7 @@ class Guard:
                 taken += len(message.get("body", b""))
                 if taken > MOST_BODY:
                     too_large = True
-                    raise _TooLarge
+                    raise RequestTooLargeError
             return message
 
         async def headed(message: Message) -> None:
@@ -102,7 +104,7 @@ class Guard:
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
-        with suppress(_TooLarge):
+        with suppress(RequestTooLargeError):
             await self.app(scope, counted, headed)
         if too_large and not started:
             await _answer(send, 413, "too_large", f"A request may have {MOST_BODY} bytes at most.")
@@ -138,10 +140,6 @@ class Guard:
                 "Send the header X-Likewise: 1 with every request that changes something.",
             )
         return None
-
-
-class _TooLarge(Exception):
-    pass
 
 
 def _reached_by(scope: Scope) -> frozenset[str]:

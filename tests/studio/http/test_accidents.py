@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from likewise.studio.store import StoreError
-from likewise.studio.store._errors import DiskFull, Unreachable, of_sqlite
+from likewise.exceptions import DiskFullError, StoreError, UnreachableError
+from likewise.studio.store._errors import of_sqlite
 from studio.http.web import HEADERS, Site, answer, ask, code
 from studio.service.desk import new_key, open_desk
 
@@ -29,7 +29,7 @@ def test_a_full_disk_is_told_and_nothing_is_acknowledged(site, client, monkeypat
     (question,) = ask(client)
     key = new_key()
     with monkeypatch.context() as patch:
-        fail_with(patch, site, DiskFull("The disk is full.", "Free some space."))
+        fail_with(patch, site, DiskFullError("The disk is full.", "Free some space."))
         response = answer(client, question, key=key)
         assert response.status_code == 503
         assert code(response) == "not_saved"
@@ -65,7 +65,7 @@ def test_a_really_full_database_is_told_and_works_again(site, client):
 
     with pytest.raises(StoreError):
         store.write(fill)
-    assert isinstance(seen[0], DiskFull)
+    assert isinstance(seen[0], DiskFullError)
     assert answer(client, question).status_code == 200
     people = store.read(lambda tx: tx.people())
     assert not [person for person in people if person.name.startswith("somebody")]
@@ -74,7 +74,7 @@ def test_a_really_full_database_is_told_and_works_again(site, client):
 @pytest.mark.parametrize(
     "error",
     [
-        Unreachable("The database localhost:5432 cannot be reached: connection refused."),
+        UnreachableError("The database localhost:5432 cannot be reached: connection refused."),
         of_sqlite(sqlite3.OperationalError("database disk image is malformed")),
         StoreError("The store is closed."),
     ],
@@ -106,7 +106,7 @@ def test_new_questions_that_cannot_be_kept_stop_nothing(site, client, monkeypatc
     heard = []
     leave = site.desk.hub.watch(lambda name, content: heard.append((name, content)))
     with monkeypatch.context() as patch:
-        fail_with(patch, site, DiskFull("The disk is full."))
+        fail_with(patch, site, DiskFullError("The disk is full."))
         site.desk.settle()
     leave()
     assert any(name == "trouble" and "disk is full" in content["text"] for name, content in heard)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from likewise.exceptions import NotLoggedInError, TooManyRequestsError
 from likewise.studio.service._people import LINK_SECONDS, SESSION_SECONDS
-from likewise.studio.service.errors import NotLoggedIn, TooMany
 from likewise.studio.store import Transaction
 from studio.http.web import HEADERS, HOST, Site, answer, ask, code
 from studio.service.desk import new_key, open_desk
@@ -171,15 +171,15 @@ def test_failed_logins_are_counted_for_each_address(site, monkeypatch):
     people = site.studio.people
 
     def fail(address):
-        with pytest.raises((NotLoggedIn, TooMany)) as caught:
+        with pytest.raises((NotLoggedInError, TooManyRequestsError)) as caught:
             people.log_in("rubbish", address)
         return caught.type
 
-    assert [fail("10.0.0.1") for _ in range(31)] == [NotLoggedIn] * 30 + [TooMany]
-    assert fail("10.0.0.2") is NotLoggedIn
+    assert [fail("10.0.0.1") for _ in range(31)] == [NotLoggedInError] * 30 + [TooManyRequestsError]
+    assert fail("10.0.0.2") is NotLoggedInError
     monkeypatch.setattr(_people, "_MOST_ADDRESSES", 2)
-    assert fail("10.0.0.3") is NotLoggedIn  # and the first is forgotten
-    assert fail("10.0.0.1") is NotLoggedIn
+    assert fail("10.0.0.3") is NotLoggedInError  # and the first is forgotten
+    assert fail("10.0.0.1") is NotLoggedInError
 
 
 def test_rubbish_is_not_written_to_the_store(site, monkeypatch):

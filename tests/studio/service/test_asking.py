@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.studio.service import BadRequest, Clash, NotFound
+from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
 from patience import wait_until
 from studio.service.desk import Clock, ids_of, new_key
 
@@ -125,11 +125,11 @@ def test_a_key_is_not_used_for_something_else(desk, ann):
     one, other = desk.ask(ann, 2)
     key = new_key()
     desk.answer(ann, one, "SAME", key=key)
-    with pytest.raises(Clash, match="used before"):
+    with pytest.raises(ConflictError, match="used before"):
         desk.answer(ann, one, "DIFFERENT", key=key)
-    with pytest.raises(Clash, match="used before"):
+    with pytest.raises(ConflictError, match="used before"):
         desk.answer(ann, other, "SAME", key=key)
-    with pytest.raises(Clash, match="used before"):
+    with pytest.raises(ConflictError, match="used before"):
         desk.skip(ann, other, key=key)
     assert len(desk.events("answer", "skip")) == 1
 
@@ -139,7 +139,7 @@ def test_a_key_of_another_person_is_not_used(desk, ann):
     (mine,), (theirs,) = desk.ask(ann, 1), desk.ask(bob, 1)
     key = new_key()
     desk.answer(ann, mine, "SAME", key=key)
-    with pytest.raises(Clash, match="used before"):
+    with pytest.raises(ConflictError, match="used before"):
         desk.answer(bob, theirs, "SAME", key=key)
 
 
@@ -198,7 +198,7 @@ def test_asking_again_keeps_what_one_holds(open_studio):
 @pytest.mark.parametrize("word", ["AB", "NEITHER", "same", "", "YES"])
 def test_a_word_that_does_not_answer_is_refused(desk, ann, word):
     (question,) = desk.ask(ann, 1)
-    with pytest.raises(BadRequest, match="does not answer a pair"):
+    with pytest.raises(BadRequestError, match="does not answer a pair"):
         desk.answer(ann, question, word)
     assert not desk.events("answer")
 
@@ -207,9 +207,9 @@ def test_a_question_of_somebody_else_is_not_answered(desk, ann):
     bob = desk.person("Bob")
     (question,) = desk.ask(ann, 1)
     for act in (lambda: desk.answer(bob, question, "SAME"), lambda: desk.skip(bob, question)):
-        with pytest.raises(NotFound, match="not put to you"):
+        with pytest.raises(NotFoundError, match="not put to you"):
             act()
-    with pytest.raises(NotFound, match="not put to you"):
+    with pytest.raises(NotFoundError, match="not put to you"):
         desk.answer(bob, {"id": "0123456789abcdef"}, "SAME")
     assert not desk.events("answer", "skip")
 
@@ -302,9 +302,9 @@ def test_what_was_taken_back_is_not_taken_back_again(desk, ann):
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]
     desk.undo(ann, of=seq)
-    with pytest.raises(Clash, match="before"):
+    with pytest.raises(ConflictError, match="before"):
         desk.undo(ann, of=seq)
-    with pytest.raises(NotFound, match="nothing of yours"):
+    with pytest.raises(NotFoundError, match="nothing of yours"):
         desk.undo(ann)
 
 
@@ -312,7 +312,7 @@ def test_nobody_takes_back_what_others_said_but_the_owner(desk, ann):
     bob = desk.person("Bob")
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]
-    with pytest.raises(NotFound, match=f"no answer {seq} of yours"):
+    with pytest.raises(NotFoundError, match=f"no answer {seq} of yours"):
         desk.undo(bob, of=seq)
     undone = desk.undo(desk.owner, of=seq)
     assert undone["question"] is None  # it was not the owner's
@@ -321,7 +321,7 @@ def test_nobody_takes_back_what_others_said_but_the_owner(desk, ann):
 
 @pytest.mark.parametrize("of", [999, 2**53 - 1])
 def test_there_is_nothing_to_take_back(desk, ann, of):
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         desk.undo(ann, of=of)
 
 
@@ -332,7 +332,7 @@ def test_a_skip_can_be_revisited(desk, ann):
     again = desk.asking.revisit(ann, key=new_key(), question=question["id"])
     assert again["question"]["id"] == question["id"]
     assert desk.answer(ann, question, "DIFFERENT")["new"]
-    with pytest.raises(NotFound, match="not skipped"):
+    with pytest.raises(NotFoundError, match="not skipped"):
         desk.asking.revisit(ann, key=new_key(), question=question["id"])
 
 
@@ -355,7 +355,7 @@ def test_whatever_people_do_the_counts_are_those_of_the_store(open_studio, steps
         if step == "undo":
             try:
                 desk.undo(person)
-            except NotFound:
+            except NotFoundError:
                 assert not desk.hub.log.standing("answer", "skip", person=person.id)
             continue
         if step == "again":

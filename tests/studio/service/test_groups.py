@@ -2,7 +2,7 @@
 
 import pytest
 
-from likewise.studio.service import BadRequest, Clash, NotFound
+from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
 from likewise.studio.service._log import Known
 from studio.service.desk import new_key
 
@@ -57,14 +57,14 @@ def test_the_last_name_counts_and_can_be_taken_back(desk, ann):
     "name", ["", "   ", "x" * 101, "two\nlines", "\x00", "\u202eabc", "a\x1b[2J", "\ud800"]
 )
 def test_names_that_cannot_be_shown_are_refused(desk, ann, name):
-    with pytest.raises(BadRequest, match="The name of a group must"):
+    with pytest.raises(BadRequestError, match="The name of a group must"):
         desk.groups.name(ann, 0, key=new_key(), name=name)
-    with pytest.raises(BadRequest, match="The name of a person must"):
+    with pytest.raises(BadRequestError, match="The name of a person must"):
         desk.studio.people.add(name, "annotator")
 
 
 def test_two_people_have_two_names(desk, ann):
-    with pytest.raises(BadRequest, match="somebody called ANN"):
+    with pytest.raises(BadRequestError, match="somebody called ANN"):
         desk.person("ANN")
 
 
@@ -111,17 +111,17 @@ def test_merging_joins_the_middles(desk, ann):
     (event,) = desk.events("answer")
     assert event.body["items"] == [one["typical"][0]["id"], other["typical"][0]["id"]]
     assert event.body["answer"] == "SAME"
-    with pytest.raises(BadRequest, match="not two groups"):
+    with pytest.raises(BadRequestError, match="not two groups"):
         desk.groups.merge(ann, key=new_key(), a=1, b=1)
 
 
 @pytest.mark.parametrize("number", [2, 65_535])
 def test_groups_and_items_that_are_not_there(desk, ann, number):
-    with pytest.raises(NotFound, match=f"no group {number}"):
+    with pytest.raises(NotFoundError, match=f"no group {number}"):
         desk.groups.not_here(ann, number, key=new_key(), row=0)
-    with pytest.raises(NotFound, match=f"no group {number}"):
+    with pytest.raises(NotFoundError, match=f"no group {number}"):
         desk.groups.members(number, 0, 10, "typical")
-    with pytest.raises(NotFound, match="no item 8"):
+    with pytest.raises(NotFoundError, match="no item 8"):
         desk.groups.belongs(ann, 0, key=new_key(), row=8)
 
 
@@ -217,7 +217,7 @@ def test_people_are_judged_by_what_they_share(open_studio):
 def test_nobody_locks_themselves_out(desk, ann):
     with pytest.raises(Exception, match="yourself"):
         desk.studio.people.set_active(desk.owner.id, False, desk.owner)
-    with pytest.raises(NotFound, match="number 99"):
+    with pytest.raises(NotFoundError, match="number 99"):
         desk.studio.people.set_active(99, False, desk.owner)
 
 
@@ -231,7 +231,7 @@ def test_whoever_is_locked_out_lets_go_of_questions(desk, ann):
 def test_an_undo_of_an_undo_is_refused(desk, ann):
     settled(desk, ann, ("a0", "a1", "SAME"))
     seq = desk.undo(ann)["seq"]
-    with pytest.raises((NotFound, Clash)):
+    with pytest.raises((NotFoundError, ConflictError)):
         desk.undo(ann, of=seq)
 
 

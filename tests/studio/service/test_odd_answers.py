@@ -2,8 +2,8 @@
 
 import pytest
 
+from likewise.exceptions import ConflictError, NotFoundError
 from likewise.studio.records import NewEvent
-from likewise.studio.service.errors import Clash, NotFound
 from likewise.studio.store import open_store
 from studio.service.desk import ids_of, new_key, open_desk
 
@@ -223,7 +223,7 @@ def test_asked_again_on_both_databases_with_two_answers_to_each_question(databas
     give(desk, bob, *WRONG, "SAME")
     give(desk, eve, "a8", "a9", "SAME")
     desk.asking.ask_again(desk.owner, key=new_key(), of=wrong)
-    with pytest.raises(Clash, match="already"):
+    with pytest.raises(ConflictError, match="already"):
         desk.asking.ask_again(bob, key=new_key(), of=desk.events("answer")[-2].seq)  # the same question
     desk.settle()
     assert asked_again(desk, ann) is None
@@ -278,7 +278,7 @@ def test_with_a_spent_budget_nothing_is_asked_again(open_studio):
     desk = open_studio(24, budget=19)
     ann = desk.person("Ann")
     wrong = plant(desk, ann)
-    with pytest.raises(Clash, match="All 19 answers"):
+    with pytest.raises(ConflictError, match="All 19 answers"):
         desk.asking.ask_again(ann, key=new_key(), of=wrong)
     desk.asking.keep(ann, key=new_key(), of=wrong)
 
@@ -295,9 +295,9 @@ def test_others_neither_see_an_odd_answer_nor_change_it(planted):
     bob = desk.person("Bob")
     assert desk.groups.odd_answers(bob) == {"odd": [], "hidden": 1}
     for act in acts(desk):
-        with pytest.raises(NotFound, match="of yours"):
+        with pytest.raises(NotFoundError, match="of yours"):
             act(bob, key=new_key(), of=wrong)
-    with pytest.raises(NotFound, match="of yours"):
+    with pytest.raises(NotFoundError, match="of yours"):
         desk.undo(bob, of=wrong)
     assert desk.events("confirm", "again", "undo") == []
 
@@ -306,7 +306,7 @@ def test_the_owner_may_keep_and_ask_again(planted):
     desk, ann, wrong = planted
     assert odd_seqs(desk, desk.owner) == [wrong]
     kept = desk.asking.keep(desk.owner, key=new_key(), of=wrong)["seq"]
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         desk.undo(ann, of=kept)  # it is the owner's
     desk.undo(desk.owner, of=kept)
     desk.asking.ask_again(desk.owner, key=new_key(), of=wrong)
@@ -319,7 +319,7 @@ def test_sent_twice_it_counts_once(planted):
         key = new_key()
         first, second = (act(ann, key=key, of=wrong) for _ in range(2))
         assert (first["seq"], first["new"], second["new"]) == (second["seq"], True, False)
-        with pytest.raises(Clash):
+        with pytest.raises(ConflictError):
             act(ann, key=new_key(), of=wrong)
     assert len(desk.events("confirm", "again")) == 2
 
@@ -328,9 +328,9 @@ def test_what_does_not_count_is_refused(planted):
     desk, ann, wrong = planted
     desk.undo(ann, of=wrong)
     for act in acts(desk):
-        with pytest.raises(Clash, match="no longer counts"):
+        with pytest.raises(ConflictError, match="no longer counts"):
             act(ann, key=new_key(), of=wrong)
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFoundError):
             act(ann, key=new_key(), of=999)
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFoundError):
             act(ann, key=new_key(), of=desk.events("undo")[0].seq)

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
+from likewise.exceptions import RequestError
 from likewise.studio.exports import Snapshot, export_bytes
-from likewise.studio.service import Refused
 from likewise.studio.store import open_store
 from small_projects import make
 from studio.service.desk import Desk, names, new_key
@@ -84,7 +84,7 @@ def test_postgresql_keeps_the_same_promises(tmp_path, postgres_url):
         assert max(Counter(question for _, _, question in said).values()) == 1
         last = desk.undo(people[0])["undone"]["seq"]
         for somebody, of in ((people[0], last), (people[1], last)):  # taken back before; not theirs
-            with pytest.raises(Refused):
+            with pytest.raises(RequestError):
                 desk.undo(somebody, of=of)
         desk.settle()
         before = desk.asking.history(desk.owner, None, 50)

@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 
+from likewise.exceptions import BadRequestError, ConflictError, NotAllowedError
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
-from likewise.studio.service import BadRequest, Clash, NotAllowed
 from likewise.studio.store import open_store
 from studio.service.desk import Desk, new_key
 
@@ -144,7 +144,7 @@ def test_nothing_is_skipped_taken_back_or_said_besides(desk, ann):
         lambda: desk.asking.keep(desk.owner, key=new_key(), of=1),
         lambda: desk.asking.ask_again(desk.owner, key=new_key(), of=1),
     ):
-        with pytest.raises(NotAllowed):
+        with pytest.raises(NotAllowedError):
             act()
     assert not desk.events("answer", "skip", "undo")
 
@@ -152,7 +152,7 @@ def test_nothing_is_skipped_taken_back_or_said_besides(desk, ann):
 @pytest.mark.parametrize("word", ["UNSURE", "same", "XYZ"])
 def test_unsure_is_no_answer(desk, ann, word):
     go_on(desk, ann)
-    with pytest.raises(Clash, match="not offered"):
+    with pytest.raises(ConflictError, match="not offered"):
         desk.answer(ann, desk.ask(ann, 1)[0], word)
 
 
@@ -163,12 +163,12 @@ def test_a_question_is_answered_once_and_in_its_part(desk, ann):
     key = new_key()
     seq = desk.answer(ann, first, word, key=key)["seq"]
     assert desk.answer(ann, first, word, key=key)["seq"] == seq  # sent again
-    with pytest.raises(Clash, match="not open"):
+    with pytest.raises(ConflictError, match="not open"):
         desk.answer(ann, first, word)
-    with pytest.raises(Clash, match="not open"):  # of a task that has not begun
+    with pytest.raises(ConflictError, match="not open"):  # of a task that has not begun
         desk.answer(ann, {"id": f"study-{ann.id}-t2-1"}, "SAME")
     wrong = next(w for w in ("SAME", "DIFFERENT", "AB", "AC") if w != word)
-    with pytest.raises(Clash, match="another answer"):
+    with pytest.raises(ConflictError, match="another answer"):
         desk.answer(ann, first, wrong, key=key)
 
 
@@ -177,7 +177,7 @@ def test_nobody_answers_the_questions_of_somebody_else(desk, ann):
     go_on(desk, ann)
     go_on(desk, bob)
     (theirs,) = desk.ask(bob, 1)
-    with pytest.raises(Clash, match="not open"):
+    with pytest.raises(ConflictError, match="not open"):
         desk.answer(ann, theirs, desk.true_word(theirs))
 
 
@@ -189,7 +189,7 @@ def in_tabs(work):
         gate.wait()
         try:
             found.append(work())
-        except Clash as error:
+        except ConflictError as error:
             found.append(str(error))
 
     tabs = [threading.Thread(target=tab) for _ in range(8)]
@@ -233,22 +233,22 @@ def test_nobody_goes_on_before_the_part_is_done_nor_twice(desk, ann):
     assert go_on(desk, ann, key)["stage"] == "practice"
     assert go_on(desk, ann, key)["stage"] == "practice"  # sent again
     assert len(desk.events("stage")) == 1
-    with pytest.raises(Clash):
+    with pytest.raises(ConflictError):
         go_on(desk, ann)
-    with pytest.raises(Clash, match="after all questions"):
+    with pytest.raises(ConflictError, match="after all questions"):
         desk.studio.study.survey(ann, new_key(), SURVEY)
 
 
 def test_the_questionnaire_is_filled_in_once(desk, ann):
     to_the_end(desk, ann)
-    with pytest.raises(BadRequest):
+    with pytest.raises(BadRequestError):
         desk.studio.study.survey(ann, new_key(), {**SURVEY, "preference": "both"})
     key = new_key()
     for _ in range(2):
         assert desk.studio.study.survey(ann, key, SURVEY) == {"done": True}
-    with pytest.raises(Clash, match="already"):
+    with pytest.raises(ConflictError, match="already"):
         desk.studio.study.survey(ann, new_key(), SURVEY)
-    with pytest.raises(Clash):
+    with pytest.raises(ConflictError):
         go_on(desk, ann)
     assert len(desk.events("survey")) == 1
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from likewise.exceptions import BadValueError, KeyReusedError, StoreError
 from likewise.studio.records import NewEvent
-from likewise.studio.store import BadValue, KeyReused, StoreError
 
 BODY = {"kind": "pair", "items": ["ü.png", "b\n.png"], "answer": "SAME", "source": "question", "score": 0.5}
 
@@ -64,7 +64,7 @@ def test_a_key_is_not_used_for_two_things(store, people):
     store.write(lambda t: t.append(NewEvent(**given)))
     for change in OTHERS:
         other = NewEvent(**{**given, **change})
-        with pytest.raises(KeyReused, match="'k1' was used before"):
+        with pytest.raises(KeyReusedError, match="'k1' was used before"):
             store.write(lambda t, other=other: t.append(other))
     assert store.read(lambda t: t.last_seq()) == 1
 
@@ -135,7 +135,7 @@ BAD = [
 def test_what_one_of_the_databases_cannot_keep_is_refused_by_both(store, people):
     for change, says in BAD:
         given = {"key": "k1", "kind": "answer", "person": people[0], "body": {}, **change}
-        with pytest.raises(BadValue, match=says):
+        with pytest.raises(BadValueError, match=says):
             store.write(lambda t, given=given: t.append(NewEvent(**given)))
     assert store.read(lambda t: t.last_seq()) == 0
 
@@ -144,7 +144,7 @@ def test_a_body_nested_too_deep_is_refused(store, people):
     body = inner = {}
     for _ in range(2000):
         inner["a"] = inner = {}
-    with pytest.raises(BadValue, match="nested more than"):
+    with pytest.raises(BadValueError, match="nested more than"):
         store.write(lambda t: t.append(NewEvent("k", "answer", people[0], body)))
 
 
@@ -155,13 +155,13 @@ def test_the_largest_values_are_kept(store, people):
 
 
 def test_an_event_of_nobody_is_refused(store):
-    with pytest.raises(BadValue, match="no person 5"):
+    with pytest.raises(BadValueError, match="no person 5"):
         store.write(lambda t: t.append(NewEvent("k1", "answer", 5, {})))
 
 
 def test_a_choice_that_makes_no_sense_is_refused(store):
     for choice in ({"after": 2**63}, {"before": 1.5}, {"limit": -1}, {"kinds": ["no"]}):
-        with pytest.raises(BadValue):
+        with pytest.raises(BadValueError):
             store.read(lambda t, choice=choice: t.events(**choice))
 
 
@@ -184,7 +184,7 @@ def test_a_statement_that_failed_cannot_be_passed_over(store, people):
         except StoreError:
             return "as if nothing had happened"
 
-    with pytest.raises(BadValue, match="no person 99"):
+    with pytest.raises(BadValueError, match="no person 99"):
         store.write(work)
     assert store.read(lambda t: t.last_seq()) == 0
 
@@ -193,7 +193,7 @@ def test_a_refusal_before_the_database_can_be_passed_over(store, people):
     def work(t):
         try:
             t.append(NewEvent("", "answer", people[0], {}))
-        except BadValue:
+        except BadValueError:
             return t.append(NewEvent("k2", "answer", people[0], {}))[1]
 
     assert store.write(work) is True

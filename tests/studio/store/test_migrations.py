@@ -8,8 +8,9 @@ import stat
 import pytest
 import sqlalchemy as sa
 
+from likewise.exceptions import NewerProjectError, StoreError
 from likewise.studio.records import NewEvent, QueuedQuestion
-from likewise.studio.store import NewerProject, StoreError, _migrate, _schema, open_store
+from likewise.studio.store import _migrate, _schema, open_store
 
 NEXT = """
 import sqlalchemy as sa
@@ -151,7 +152,7 @@ def test_a_newer_database_is_refused(filled, later, tmp_path, monkeypatch):
     open_store(filled, backups=tmp_path / "backups").close()
     monkeypatch.undo()
     before = query(filled, "SELECT * FROM people")
-    with pytest.raises(NewerProject, match=r"'0002'.*knows up to '0001'.*Install that version"):
+    with pytest.raises(NewerProjectError, match=r"'0002'.*knows up to '0001'.*Install that version"):
         open_store(filled, backups=tmp_path / "backups")
     assert query(filled, "SELECT * FROM people") == before
 

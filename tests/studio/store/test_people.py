@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from likewise.studio.store import BadValue, NameTaken, StoreError
+from likewise.exceptions import BadValueError, NameTakenError, StoreError
 
 
 def digest(word):
@@ -24,7 +24,7 @@ def test_people_are_kept_in_the_order_in_which_they_came(store):
 
 def test_a_name_is_had_by_one_person(store):
     store.write(lambda t: t.add_person("Ann", "owner"))
-    with pytest.raises(NameTaken, match=r"'Ann' already\. Choose another"):
+    with pytest.raises(NameTakenError, match=r"'Ann' already\. Choose another"):
         store.write(lambda t: t.add_person("Ann ", "annotator"))
     assert len(store.read(lambda t: t.people())) == 1
 
@@ -39,13 +39,13 @@ def test_names_that_cannot_be_kept_are_refused(store):
         (3, "must be a text, not int"),
     ]
     for name, says in bad:
-        with pytest.raises(BadValue, match=says):
+        with pytest.raises(BadValueError, match=says):
             store.write(lambda t, name=name: t.add_person(name, "owner"))
     assert store.read(lambda t: t.people()) == []
 
 
 def test_an_unknown_role_is_refused(store):
-    with pytest.raises(BadValue, match="owner, annotator, not 'king'"):
+    with pytest.raises(BadValueError, match="owner, annotator, not 'king'"):
         store.write(lambda t: t.add_person("Ann", "king"))
 
 
@@ -93,18 +93,18 @@ def test_an_inactive_person_with_a_new_login_stays_out(store):
 
 
 def test_unknown_people_have_no_logins(store):
-    with pytest.raises(BadValue, match="no person 7"):
+    with pytest.raises(BadValueError, match="no person 7"):
         store.write(lambda t: t.add_login(7, digest("x"), 1.0))
-    with pytest.raises(BadValue, match="no person 7"):
+    with pytest.raises(BadValueError, match="no person 7"):
         store.write(lambda t: t.set_active(7, True))
-    with pytest.raises(BadValue, match="between"):
+    with pytest.raises(BadValueError, match="between"):
         store.read(lambda t: t.person(2**63))
 
 
 def test_only_digests_are_kept(store):
     ann = store.write(lambda t: t.add_person("Ann", "owner"))
     for given in ("secret", "A" * 64, "\ud800" * 64):
-        with pytest.raises(BadValue, match="digest"):
+        with pytest.raises(BadValueError, match="digest"):
             store.write(lambda t, given=given: t.add_session(ann.id, given, 1.0))
 
 

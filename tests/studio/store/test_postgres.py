@@ -13,8 +13,9 @@ from contextlib import suppress
 import psycopg
 import pytest
 
+from likewise.exceptions import BadValueError, InUseError, StoreError, UnreachableError
 from likewise.studio.records import NewEvent
-from likewise.studio.store import BadValue, InUse, StoreError, Unreachable, open_store
+from likewise.studio.store import open_store
 from patience import PATIENCE, wait_until
 from small_projects import make
 from studio.service.desk import Desk
@@ -60,7 +61,7 @@ def test_a_connection_lost_in_a_work_is_said_and_the_next_one_works(store, ann, 
         hang_up(postgres)
         t.append(NewEvent("l", "answer", ann, {}))
 
-    with pytest.raises(Unreachable, match=r"cannot be reached.*can be sent again") as caught:
+    with pytest.raises(UnreachableError, match=r"cannot be reached.*can be sent again") as caught:
         store.write(work)
     assert postgres.password not in str(caught.value)
     assert store.read(lambda t: t.last_seq()) == 0
@@ -72,7 +73,7 @@ def test_a_connection_lost_at_the_commit_is_said(store, ann, postgres):
         t.append(NewEvent("k", "answer", ann, {}))
         hang_up(postgres)
 
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         store.write(work)
     assert store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))[1], (
         "the same key can be sent again"
@@ -84,7 +85,9 @@ def test_a_server_that_stops_and_comes_back(own_postgres):
     ann = store.write(lambda t: t.add_person("Ann", "owner")).id
     store.write(lambda t: t.append(NewEvent("before", "answer", ann, {})))
     own_postgres.stop()
-    with pytest.raises(Unreachable, match=r"127\.0\.0\.1.*cannot be reached.*Check that it runs") as caught:
+    with pytest.raises(
+        UnreachableError, match=r"127\.0\.0\.1.*cannot be reached.*Check that it runs"
+    ) as caught:
         store.write(lambda t: t.append(NewEvent("meanwhile", "answer", ann, {})))
     with pytest.raises(StoreError):
         store.read(lambda t: t.events())
@@ -122,7 +125,7 @@ def test_works_that_wait_for_one_another_are_run_again(store, ann):
 
 def test_the_password_is_never_said(postgres, caplog, capfd):
     wrong = "tr0ub4dor%&/"
-    with caplog.at_level(logging.DEBUG), pytest.raises(Unreachable) as caught:
+    with caplog.at_level(logging.DEBUG), pytest.raises(UnreachableError) as caught:
         open_store(postgres.url(password=wrong))
     said = "".join(traceback.format_exception(caught.value)) + caplog.text + "".join(capfd.readouterr())
     assert "authentication failed" in str(caught.value)
@@ -143,13 +146,13 @@ def test_the_password_is_never_said(postgres, caplog, capfd):
     ],
 )
 def test_an_address_that_is_none_is_refused_without_repeating_it(url):
-    with pytest.raises(BadValue, match=r"neither sqlite:///PATH nor postgresql://") as caught:
+    with pytest.raises(BadValueError, match=r"neither sqlite:///PATH nor postgresql://") as caught:
         open_store(url)
     assert "tr0ub4dor" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_server_that_is_not_there_is_said(closed_port):
-    with pytest.raises(Unreachable, match="cannot be reached"):
+    with pytest.raises(UnreachableError, match="cannot be reached"):
         open_store(f"postgresql://ann:x@127.0.0.1:{closed_port}/db")
 
 
@@ -195,10 +198,10 @@ def test_a_second_studio_on_one_database_is_refused_and_told_who_has_it(store, p
     store.hold()  # which looks whether it still does
     other = open_store(postgres_url)
     with pytest.raises(
-        InUse, match=rf"by another studio \(likewise studio, process {os.getpid()} on .*, since 20"
+        InUseError, match=rf"by another studio \(likewise studio, process {os.getpid()} on .*, since 20"
     ):
         other.hold()
-    with pytest.raises(InUse):
+    with pytest.raises(InUseError):
         other.write(lambda t: t.add_person("Bob", "annotator"))
     elsewhere = open_store(postgres.empty())
     elsewhere.hold()  # another schema is another studio's
@@ -231,13 +234,13 @@ def test_a_studio_that_was_killed_does_not_block_the_next(postgres_url):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout.readline().strip() == b"held"
-            with pytest.raises(InUse, match=f"process {process.pid}"):
+            with pytest.raises(InUseError, match=f"process {process.pid}"):
                 store.hold()
         finally:
             process.kill()
 
     def is_held():
-        with suppress(InUse):
+        with suppress(InUseError):
             store.hold()
             return True
         return False
@@ -253,13 +256,13 @@ def test_a_hold_that_was_lost_is_taken_again_unless_another_studio_was_faster(
     hang_up(postgres)
     store.hold()
     other = open_store(postgres_url)
-    with pytest.raises(InUse):
+    with pytest.raises(InUseError):
         other.hold()
     hang_up(postgres)
     other.hold()
-    with pytest.raises(InUse):
+    with pytest.raises(InUseError):
         store.hold()
-    with pytest.raises(InUse, match="Use that one, or stop it first"):
+    with pytest.raises(InUseError, match="Use that one, or stop it first"):
         store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
     assert store.read(lambda t: t.last_seq()) == 0
     other.close()
@@ -275,7 +278,7 @@ def test_a_second_studio_of_another_project_folder_is_refused(postgres_url, tmp_
         projects.append(dataclasses.replace(make(folder), database=postgres_url))
     desk = Desk(projects[0])
     try:
-        with pytest.raises(InUse, match="in use by another studio"):
+        with pytest.raises(InUseError, match="in use by another studio"):
             Desk(projects[1])
     finally:
         desk.close()

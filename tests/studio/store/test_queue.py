@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from likewise.exceptions import BadValueError
 from likewise.studio.records import QueuedQuestion
-from likewise.studio.store import BadValue
 from patience import PATIENCE
 
 from .twin import TwinQueue
@@ -182,20 +182,20 @@ def test_bad_questions_are_refused_and_nothing_changes(store, people):
         QueuedQuestion("x", "pair", ("a", "b"), 1.0, "\0"),
     ]
     for question in bad:
-        with pytest.raises(BadValue):
+        with pytest.raises(BadValueError):
             store.write(lambda t, question=question: t.refill([question]))
     assert given(store, people[0], 5) == ["a"]
 
 
 def test_what_makes_no_sense_is_refused(store, people):
     store.write(lambda t: t.refill(pairs("a")))
-    with pytest.raises(BadValue, match="no question z"):
+    with pytest.raises(BadValueError, match="no question z"):
         store.write(lambda t: t.answered("z", people[0]))
-    with pytest.raises(BadValue, match="no person 77"):
+    with pytest.raises(BadValueError, match="no person 77"):
         store.write(lambda t: t.skipped("a", 77))
     for change in ({"n": -1}, {"n": 2**64}, {"overlap": 0}, {"now": float("nan")}, {"until": float("inf")}):
         choice = {"n": 1, "now": 0.0, "until": 1.0, "overlap": 1, **change}
-        with pytest.raises(BadValue):
+        with pytest.raises(BadValueError):
             store.write(lambda t, choice=choice: t.lease(people[0], **choice))
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from likewise.exceptions import DiskFullError, StoreError, UnreachableError
 from likewise.studio.records import NewEvent
-from likewise.studio.store import DiskFull, StoreError, Unreachable, open_store
+from likewise.studio.store import open_store
 from patience import PATIENCE
 
 
@@ -120,11 +121,11 @@ def test_a_full_disk_is_said_and_survived(store, ann):
             append(f"k{i}", 3000)
             kept.append(f"k{i}")
 
-    with pytest.raises(DiskFull, match=r"The disk is full\. Free some space"):
+    with pytest.raises(DiskFullError, match=r"The disk is full\. Free some space"):
         fill()
     assert kept
     assert keys(store) == kept
-    with pytest.raises(DiskFull):
+    with pytest.raises(DiskFullError):
         append("large", 60_000)
     pragma(store, "max_page_count = 100000")
     append("large", 60_000)
@@ -139,7 +140,7 @@ def test_one_who_fills_the_disk_does_not_take_others_along(store, ann):
 
     told = at_once(store, [of("a", 10), of("large", 60_000), of("b", 10)])
     assert told[0] is told[2] is True
-    assert isinstance(told[1], DiskFull)
+    assert isinstance(told[1], DiskFullError)
     assert keys(store) == ["a", "b"]
 
 
@@ -163,12 +164,12 @@ def test_a_folder_that_may_not_be_written_is_said(tmp_path):
     if not folder.is_dir():
         folder = tmp_path / "closed"
         folder.mkdir(mode=0o500)
-    with pytest.raises(Unreachable, match="cannot be opened"):
+    with pytest.raises(UnreachableError, match="cannot be opened"):
         open_store(f"sqlite:///{folder / 'studio.sqlite'}")
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(Unreachable, match=r"cannot be opened\. Check that its folder is there"):
+    with pytest.raises(UnreachableError, match=r"cannot be opened\. Check that its folder is there"):
         open_store(f"sqlite:///{tmp_path / 'no' / 'studio.sqlite'}")
 
 
@@ -180,9 +181,9 @@ def test_a_file_that_is_no_database_is_said(path):
 
 def test_a_file_that_is_taken_away_is_noticed(store, ann, path):
     path.rename(path.with_suffix(".away"))
-    with pytest.raises(Unreachable, match="was removed or replaced"):
+    with pytest.raises(UnreachableError, match="was removed or replaced"):
         store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         store.healthy()
     path.with_suffix(".away").rename(path)
     store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from likewise.studio.study import StudyError
+from likewise.exceptions import StudyError
 from likewise.studio.study.answers import Given, Participant, participants
 from likewise.studio.study.curves import PARTS, study_curves, used_answers
 from likewise.studio.study.figures import draw_numbers, draw_scores, png_of

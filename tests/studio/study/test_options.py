@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from likewise.exceptions import FileFormatError
-from likewise.studio.study import Marked, Study, StudyError, StudyOptions, read_pool
+from likewise.exceptions import FileFormatError, StudyError
+from likewise.studio.study import Marked, Study, StudyOptions, read_pool
 from studio.study.simulated import clouds
 
 

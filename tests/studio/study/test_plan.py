@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.studio.study import ALLOWED, Study, StudyError, StudyOptions
+from likewise.exceptions import StudyError
+from likewise.studio.study import ALLOWED, Study, StudyOptions
 from likewise.studio.study.pool import draw_pool, right_answer
 from studio.study.simulated import Record, clouds, small_study, take_part
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from likewise.studio.study import SURVEY, StudyError, Survey
+from likewise.exceptions import StudyError
+from likewise.studio.study import SURVEY, Survey
 from likewise.studio.study.tables import survey_rows
 from studio.study.simulated import BETTER
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from likewise.studio.study import StudyError, Survey
+from likewise.exceptions import StudyError
+from likewise.studio.study import Survey
 from likewise.studio.study.answers import Given, Participant, participants
 from likewise.studio.study.tables import Spread, accuracy_of, confusion_of, tables_of, times_of
 from studio.study.simulated import BETTER, Record, small_study, take_part

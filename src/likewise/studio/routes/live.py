@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from likewise.exceptions import NotLoggedInError
 from likewise.studio.routes._common import TheStudio, documented, person_of
-from likewise.studio.service import NotLoggedIn
 
 router: APIRouter = APIRouter(tags=["live"])
 _QUIET = 15.0  # seconds between signs of life, by which proxies keep the connection open
@@ -65,7 +65,7 @@ async def events(request: Request, studio: TheStudio) -> StreamingResponse:
 def _is_in(request: Request) -> bool:
     try:
         person_of(request)
-    except NotLoggedIn:
+    except NotLoggedInError:
         return False
     return True
 

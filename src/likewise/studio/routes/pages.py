@@ -12,8 +12,8 @@ from fastapi.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from likewise import __version__
+from likewise.exceptions import NotFoundError
 from likewise.studio.routes._common import TheStudio, documented, shown
-from likewise.studio.service import NotFound
 
 router: APIRouter = APIRouter(include_in_schema=False)
 health_router: APIRouter = APIRouter(tags=["health"])
@@ -75,11 +75,11 @@ def login(request: Request) -> Response:
 def static(name: str, request: Request) -> Response:
     """Send a module, a style or a drawing of ours."""
     if not _NAME.fullmatch(name):
-        raise NotFound("There is no such file.")
+        raise NotFoundError("There is no such file.")
     try:
         body = _asset(name)
     except FileNotFoundError as error:
-        raise NotFound("There is no such file.") from error
+        raise NotFoundError("There is no such file.") from error
     return _sent(request, body, _TYPES[name.rpartition(".")[2]])
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from likewise.exceptions import NotFoundError
 from likewise.studio.routes._common import Owner, TheStudio, documented
-from likewise.studio.service import NotFound
 
 router: APIRouter = APIRouter(tags=["results"])
 _TYPES = ("text/csv", "application/x-ndjson", "application/vnd.apache.parquet")
@@ -49,7 +49,7 @@ def report(studio: TheStudio, owner: Owner) -> Response:
 
     hub = studio.hub
     if hub.picture is None:
-        raise NotFound("There are no groups to report on yet.", "They come soon after the start.")
+        raise NotFoundError("There are no groups to report on yet.", "They come soon after the start.")
     derived = Derived(hub.picture, hub.progress, hub.standing, hub.layout)
     data = gather(studio.project, Snapshot.of(studio.store), derived, curves=False)
     headers = {"Content-Security-Policy": content_security_policy()}

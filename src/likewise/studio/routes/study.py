@@ -8,8 +8,9 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from likewise.exceptions import NotFoundError
 from likewise.studio.routes._common import Body, Key, TheStudio, Who, documented, shown
-from likewise.studio.service import NotFound, Studio
+from likewise.studio.service import Studio
 from likewise.studio.service._views import DoneView, StudyView
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class SurveyBody(Body):
 
 def _desk(studio: Studio) -> StudyDesk:
     if studio.study is None:
-        raise NotFound("This project is not a study.", "Make one with likewise studio PATH --study.")
+        raise NotFoundError("This project is not a study.", "Make one with likewise studio PATH --study.")
     return studio.study
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from likewise.exceptions import BadRequestError, ConflictError, NotAllowedError, NotFoundError
 from likewise.studio.items import ItemFile
 from likewise.studio.records import NewEvent, Person, QueuedQuestion, Settings, StoredEvent
 from likewise.studio.service._events import append
@@ -24,7 +25,6 @@ from likewise.studio.service._views import (
     item_view,
     question_view,
 )
-from likewise.studio.service.errors import BadRequest, Clash, NotAllowed, NotFound
 from likewise.studio.store import Transaction
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Asking:
     ) -> AnsweredView:
         """Keep that somebody left a question out."""
         if self._study is not None:
-            raise NotAllowed(
+            raise NotAllowedError(
                 "Questions of a study cannot be skipped.", "Choose the answer that seems likelier."
             )
         return self._took(person, "skip", key, question, None, seconds, prefetch)
@@ -173,7 +173,7 @@ class Asking:
         def work(tx: Transaction) -> tuple[StoredEvent, bool, Leased]:
             asked = tx.question(question)
             if asked is None or not tx.was_leased(question, person.id):
-                raise NotFound(
+                raise NotFoundError(
                     "This question was not put to you, or was withdrawn long ago.",
                     "Nothing is lost of your other answers; go on with the next question.",
                 )
@@ -227,7 +227,7 @@ class Asking:
     ) -> StatedView:
         """Keep what somebody said of two items without being asked."""
         if self._study is not None:
-            raise NotAllowed("In a study answers are given to its questions only.")
+            raise NotAllowedError("In a study answers are given to its questions only.")
         body = {"kind": "pair", "items": list(items), "answer": answer, "source": "groups", "why": why}
         event, new = self._hub.store.write(lambda tx: append(tx, NewEvent(key, "answer", person.id, body)))
         self._hub.refresh()
@@ -242,7 +242,7 @@ class Asking:
         an answer or skip comes back, unless as many others as are wanted have answered it or hold it.
         """
         if self._study is not None:
-            raise NotAllowed("Answers of a study cannot be taken back.")
+            raise NotAllowedError("Answers of a study cannot be taken back.")
         self._hub.refresh()
 
         def work(tx: Transaction) -> tuple[StoredEvent, StoredEvent, tuple[QueuedQuestion, float] | None]:
@@ -276,14 +276,14 @@ class Asking:
         if of is None:
             mine = log.standing(*UNDOABLE, person=person.id)
             if not mine:
-                raise NotFound("There is nothing of yours to take back.")
+                raise NotFoundError("There is nothing of yours to take back.")
             return mine[-1]
         event = log.get(of)
         theirs = event is not None and event.person != person.id and person.role != "owner"
         if event is None or theirs or event.kind not in UNDOABLE:
-            raise NotFound(f"There is no answer {of} of yours to take back.")
+            raise NotFoundError(f"There is no answer {of} of yours to take back.")
         if log.is_undone(of) and not repeated:
-            raise Clash("It was taken back before.", "Look at the history for what counts now.")
+            raise ConflictError("It was taken back before.", "Look at the history for what counts now.")
         return event
 
     def revisit(self, person: Person, *, key: str, question: str) -> UndoneView:
@@ -291,7 +291,7 @@ class Asking:
         self._hub.refresh()
         skips = [e for e in self._hub.log.standing("skip", person=person.id) if e.question == question]
         if not skips:
-            raise NotFound("You have not skipped this question, or have taken that back.")
+            raise NotFoundError("You have not skipped this question, or have taken that back.")
         return self.undo(person, key=key, of=skips[-1].seq)
 
     # ------------------------------------------------------------------ odd answers
@@ -310,7 +310,7 @@ class Asking:
         self, person: Person, kind: Literal["confirm", "again"], key: str, of: int, message: str
     ) -> StatedView:
         if self._study is not None:
-            raise NotAllowed("Answers of a study cannot be changed.")
+            raise NotAllowedError("Answers of a study cannot be changed.")
         self._hub.refresh()
 
         def work(tx: Transaction) -> tuple[StoredEvent, bool]:
@@ -328,16 +328,16 @@ class Asking:
         log, answer = self._hub.log, self._hub.log.get(of)
         theirs = answer is not None and answer.person != person.id and person.role != "owner"
         if answer is None or theirs or answer.kind != "answer":
-            raise NotFound(f"There is no answer {of} of yours.")
+            raise NotFoundError(f"There is no answer {of} of yours.")
         if not log.is_last_answer(answer):
-            raise Clash("This answer no longer counts.", "Look at the history for what counts now.")
+            raise ConflictError("This answer no longer counts.", "Look at the history for what counts now.")
         if kind == "confirm" and log.is_confirmed(of):
-            raise Clash("It was kept before.")
+            raise ConflictError("It was kept before.")
         if kind == "again" and log.is_asked_again(answer):
-            raise Clash("It is being asked again already.")
+            raise ConflictError("It is being asked again already.")
         budget = self._settings.budget
         if kind == "again" and budget is not None and log.n_answers() >= budget:
-            raise Clash(
+            raise ConflictError(
                 f"All {budget} answers of the budget are there.",
                 "Take the answer back, and its question can be asked again.",
             )
@@ -441,7 +441,7 @@ class Asking:
             repeated = [e for e in before if e.key == key]
             if repeated:
                 if repeated[0].question != question or repeated[0].body.get("answer") != answer:
-                    raise Clash("This key was used before, for another answer.", "Reload the page.")
+                    raise ConflictError("This key was used before, for another answer.", "Reload the page.")
                 return repeated[0], False, None
             planned, practice = study.asked(person.id, before, question, answer)
             body = _body(planned.queued, "practice" if practice else "study", answer)
@@ -467,7 +467,9 @@ class Asking:
 def check_word(kind: str, answer: str) -> None:
     """Refuse a word that does not answer such a question."""
     if answer not in WORDS[kind]:
-        raise BadRequest(f"{answer} does not answer a {kind}.", f"Answer one of {', '.join(WORDS[kind])}.")
+        raise BadRequestError(
+            f"{answer} does not answer a {kind}.", f"Answer one of {', '.join(WORDS[kind])}."
+        )
 
 
 def _body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[str, Any]:

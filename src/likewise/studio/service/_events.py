@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from likewise.exceptions import ConflictError, KeyReusedError
 from likewise.studio.records import NewEvent, StoredEvent
-from likewise.studio.service.errors import Clash
-from likewise.studio.store import KeyReused, Transaction
+from likewise.studio.store import Transaction
 
 
 def append(tx: Transaction, event: NewEvent) -> tuple[StoredEvent, bool]:
     """Keep an event; say it plainly if its key was used for another."""
     try:
         return tx.append(event)
-    except KeyReused as error:
-        raise Clash(str(error), "Reload the page.") from error
+    except KeyReusedError as error:
+        raise ConflictError(str(error), "Reload the page.") from error

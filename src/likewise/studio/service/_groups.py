@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from likewise.exceptions import BadRequestError, NotFoundError
 from likewise.studio.items import ItemFile
 from likewise.studio.records import Group, Item, NewEvent, Person, Picture, StoredEvent
 from likewise.studio.service._asking import Asking
@@ -29,7 +30,6 @@ from likewise.studio.service._views import (
     StatedView,
     item_view,
 )
-from likewise.studio.service.errors import BadRequest, NotFound
 
 if TYPE_CHECKING:
     from likewise.studio.service._study import StudyDesk
@@ -66,7 +66,7 @@ class Groups:
     def _picture(self) -> Picture:
         picture = self._hub.picture
         if picture is None:
-            raise NotFound(
+            raise NotFoundError(
                 "The groups are not there yet.", "They come within seconds of the start; wait a moment."
             )
         return picture
@@ -75,7 +75,9 @@ class Groups:
         for group in self._picture().groups:
             if group.number == number:
                 return group
-        raise NotFound(f"There is no group {number}.", "Groups change with the answers; reload the page.")
+        raise NotFoundError(
+            f"There is no group {number}.", "Groups change with the answers; reload the page."
+        )
 
     def _named(self, picture: Picture) -> dict[int, str]:
         names: dict[int, str] = {}
@@ -185,7 +187,7 @@ class Groups:
     def merge(self, person: Person, *, key: str, a: int, b: int) -> StatedView:
         """Say that two groups are one: an item of each, which stand for their groups, belong together."""
         if a == b:
-            raise BadRequest("These are not two groups, but one.", "Choose two different ones.")
+            raise BadRequestError("These are not two groups, but one.", "Choose two different ones.")
         if before := self._before(person, key, source="groups", answer="SAME"):
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
         one, other = (self._middle(self._group(number)) for number in (a, b))
@@ -212,7 +214,7 @@ class Groups:
             return self._items.get(max(found, key=lambda one: (one[0], -one[1]))[1])
         others = [row for row in group.typical if row != but]
         if not others:
-            raise BadRequest("The group has no other member to compare it with.")
+            raise BadRequestError("The group has no other member to compare it with.")
         return self._items.get(others[0])
 
     def _before(self, person: Person, key: str, **said: str) -> StoredEvent | None:
@@ -224,7 +226,7 @@ class Groups:
 
     def _row(self, row: int) -> int:
         if not 0 <= row < self._items.n:
-            raise NotFound(f"There is no item {row}; there are {self._items.n}, counted from 0.")
+            raise NotFoundError(f"There is no item {row}; there are {self._items.n}, counted from 0.")
         return row
 
     # ------------------------------------------------------------------ contradictions
@@ -282,7 +284,7 @@ class Groups:
         """Return where the items are, as little-endian float32, and how that was found."""
         layout = self._hub.layout
         if layout is None:
-            raise NotFound(
+            raise NotFoundError(
                 "The map is not there yet.", "It comes within seconds of the start; wait a moment."
             )
         return layout.xy.astype("<f4").tobytes(), f"{layout.method};{'final' if layout.final else 'first'}"

@@ -9,10 +9,16 @@ import threading
 import unicodedata
 from collections.abc import Callable
 
+from likewise.exceptions import (
+    BadRequestError,
+    NotAllowedError,
+    NotFoundError,
+    NotLoggedInError,
+    TooManyRequestsError,
+)
 from likewise.studio.records import Person, Role
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._views import InvitedView, LinkView, PeopleView, person_view
-from likewise.studio.service.errors import BadRequest, NotAllowed, NotFound, NotLoggedIn, TooMany
 from likewise.studio.store import Store, Transaction
 
 SESSION_SECONDS = 30 * 24 * 3600.0
@@ -33,11 +39,11 @@ def clean_name(name: str, what: str) -> str:
     """Return a name without spaces around it; refuse one that cannot be shown in a line."""
     name = unicodedata.normalize("NFC", name).strip()
     if not name or len(name) > LONGEST_NAME:
-        raise BadRequest(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
+        raise BadRequestError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
     if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name) or re.search(
         "[\u202a-\u202e\u2066-\u2069]", name
     ):
-        raise BadRequest(f"{what} must be one line of text without control characters.")
+        raise BadRequestError(f"{what} must be one line of text without control characters.")
     return name
 
 
@@ -101,7 +107,7 @@ class People:
         person = self._store.write(work) if is_known else None
         if person is None:
             self._count_failure(address, now)
-            raise NotLoggedIn(
+            raise NotLoggedInError(
                 "This login link was used before, or has run out.",
                 "Ask the owner for a new one. The owner gets one by running the same likewise studio command "
                 "again, which leaves the running studio as it is.",
@@ -109,7 +115,7 @@ class People:
         return person, session
 
     def _count_failure(self, address: str, now: float) -> None:
-        """Note a failed login; raise `TooMany` if the address has had too many of them."""
+        """Note a failed login; raise `TooManyRequestsError` if the address has had too many of them."""
         with self._lock:
             times = [at for at in self._failed.pop(address, []) if at > now - _TRIES_SECONDS]
             is_over = len(times) >= _TRIES
@@ -117,7 +123,7 @@ class People:
             if len(self._failed) > _MOST_ADDRESSES:
                 del self._failed[next(iter(self._failed))]
         if is_over:
-            raise TooMany(
+            raise TooManyRequestsError(
                 "There were too many failed logins from your address.",
                 "Wait a minute and try again. A link that was not used yet works at any time.",
             )
@@ -133,7 +139,7 @@ class People:
                 if person is not None:
                     self._remember(digest, person, now)
         if person is None or not person.active:
-            raise NotLoggedIn(
+            raise NotLoggedInError(
                 "You are not logged in.", "Open your login link, or ask the owner for a new one."
             )
         return person
@@ -175,7 +181,7 @@ class People:
 
         def work(tx: Transaction) -> Person:
             if any(p.name.casefold() == name.casefold() for p in tx.people()):
-                raise BadRequest(f"There is somebody called {name} already.", "Choose another name.")
+                raise BadRequestError(f"There is somebody called {name} already.", "Choose another name.")
             return tx.add_person(name, role)
 
         person = self._store.write(work)
@@ -190,14 +196,14 @@ class People:
         """Make another link for somebody who is known."""
         found = self._person(person)
         if not found.active:
-            raise NotAllowed(f"{found.name} may not log in.", "Let them in again first.")
+            raise NotAllowedError(f"{found.name} may not log in.", "Let them in again first.")
         return {"link": url(self.link_token(person))}
 
     def set_active(self, person: int, active: bool, by: Person) -> None:
         """Lock somebody out, or let them in again. Their answers stay."""
         found = self._person(person)
         if found.id == by.id:
-            raise NotAllowed("You cannot lock yourself out.")
+            raise NotAllowedError("You cannot lock yourself out.")
 
         def work(tx: Transaction) -> None:
             tx.set_active(person, active)
@@ -211,5 +217,5 @@ class People:
     def _person(self, person: int) -> Person:
         found = self._store.read(lambda tx: tx.person(person))
         if found is None:
-            raise NotFound(f"There is no person with the number {person}.")
+            raise NotFoundError(f"There is no person with the number {person}.")
         return found

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from likewise import __version__
-from likewise.exceptions import LikewiseError
+from likewise.exceptions import LikewiseError, NotAllowedError, NotFoundError
 from likewise.studio.project import Project
 from likewise.studio.records import FromWorker, Item, Person
 from likewise.studio.service._asking import Asking
@@ -18,7 +18,6 @@ from likewise.studio.service._groups import Groups
 from likewise.studio.service._hub import Hub, Teller
 from likewise.studio.service._people import People
 from likewise.studio.service._views import ItemView, MeView, item_view, who_view
-from likewise.studio.service.errors import NotAllowed, NotFound
 from likewise.studio.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ class Studio:
     def item(self, row: int) -> Item:
         """Return an item."""
         if not 0 <= row < self.project.items.n:
-            raise NotFound(f"There is no item {row}; there are {self.project.items.n}, counted from 0.")
+            raise NotFoundError(f"There is no item {row}; there are {self.project.items.n}, counted from 0.")
         return self.project.items.get(row)
 
     def items(self, rows: list[int]) -> list[ItemView]:
@@ -211,4 +210,4 @@ class Studio:
     def only_owner(person: Person) -> None:
         """Refuse what is for the owner alone."""
         if person.role != "owner":
-            raise NotAllowed("Only the owner of the project may do this.", "Ask the owner.")
+            raise NotAllowedError("Only the owner of the project may do this.", "Ask the owner.")

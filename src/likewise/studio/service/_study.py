@@ -7,15 +7,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from likewise.exceptions import BadRequestError, ConflictError, StudyError
 from likewise.studio.project import Project
 from likewise.studio.records import NewEvent, Person, QueuedQuestion, StoredEvent
 from likewise.studio.service._events import append
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._views import DoneView, StudyView
-from likewise.studio.service.errors import BadRequest, Clash
 from likewise.studio.store import Transaction
 from likewise.studio.study import Study, StudyOptions
-from likewise.studio.study.options import StudyError
 from likewise.studio.study.plan import TEXTS, Planned
 from likewise.studio.study.survey import Survey
 from likewise.studio.study.veil import veiled
@@ -79,7 +78,7 @@ class StudyDesk:
         try:
             return self._study.check_answer(person, events, question, answer), practice
         except StudyError as error:
-            raise Clash(str(error), "Reload the page.") from error
+            raise ConflictError(str(error), "Reload the page.") from error
 
     def go_on(self, person: Person, key: str) -> StudyView:
         """Leave the introduction or a break."""
@@ -92,7 +91,7 @@ class StudyDesk:
             try:
                 to = self._study.following(person.id, before)
             except StudyError as error:
-                raise Clash(str(error), "Reload the page.") from error
+                raise ConflictError(str(error), "Reload the page.") from error
             return append(tx, NewEvent(key, "stage", person.id, {"to": to}))[0]
 
         with self.turn(person.id):
@@ -105,13 +104,13 @@ class StudyDesk:
         try:
             survey = Survey.of(given)
         except StudyError as error:
-            raise BadRequest(str(error)) from error
+            raise BadRequestError(str(error)) from error
 
         def work(tx: Transaction) -> StoredEvent:
             before = tx.events(person=person.id)
             stage = self._study.stage(person.id, before).name
             if stage != "survey" and not any(event.key == key for event in before):
-                raise Clash(
+                raise ConflictError(
                     "The questionnaire was filled in already."
                     if stage == "done"
                     else "The questionnaire comes after all questions."

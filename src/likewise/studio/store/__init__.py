@@ -12,31 +12,7 @@ from likewise._optional import require
 
 require("sqlalchemy", extra="studio")
 
-from likewise.studio.store._errors import (  # noqa: E402
-    BadValue,
-    Collision,
-    DiskFull,
-    InUse,
-    KeyReused,
-    NameTaken,
-    NewerProject,
-    StoreError,
-    Unreachable,
-)
 from likewise.studio.store._store import Store, open_store  # noqa: E402
 from likewise.studio.store._transaction import Transaction  # noqa: E402
 
-__all__ = [
-    "BadValue",
-    "Collision",
-    "DiskFull",
-    "InUse",
-    "KeyReused",
-    "NameTaken",
-    "NewerProject",
-    "Store",
-    "StoreError",
-    "Transaction",
-    "Unreachable",
-    "open_store",
-]
+__all__ = ["Store", "Transaction", "open_store"]

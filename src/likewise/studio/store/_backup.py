@@ -11,7 +11,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from likewise.studio.store._errors import StoreError, of_sqlite
+from likewise.exceptions import StoreError
+from likewise.studio.store._errors import of_sqlite
 
 
 def back_up(connection: sa.Connection, folder: Path, revision: str) -> Path:

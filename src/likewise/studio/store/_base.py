@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from likewise.studio.store._errors import BadValue, StoreError
+from likewise.exceptions import BadValueError, StoreError
 
 Explain = Callable[[DBAPIError], StoreError]
 Given = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -58,7 +58,7 @@ class Base:
         try:
             return self._connection.execute(statement, given)
         except IntegrityError as error:
-            self._failed = BadValue(unknown) if unknown else self._explain(error)
+            self._failed = BadValueError(unknown) if unknown else self._explain(error)
             raise self._failed from error
         except DBAPIError as error:
             self._failed = self._explain(error)

@@ -4,69 +4,23 @@ from __future__ import annotations
 
 import sqlite3
 
-from likewise.exceptions import LikewiseError
-
-
-class StoreError(LikewiseError):
-    """The store cannot do what it was asked; nothing was kept unless the message says otherwise.
-
-    Attributes
-    ----------
-    message, way_on : str
-        What happened, and what can be done about it.
-    """
-
-    def __init__(self, message: str, way_on: str = "") -> None:
-        super().__init__(message, way_on)
-        self.message = message
-        self.way_on = way_on
-
-    def __str__(self) -> str:
-        return f"{self.message} {self.way_on}".strip()
-
-
-class BadValue(StoreError):
-    """A value that cannot be kept; refused before the database is touched."""
-
-
-class NameTaken(StoreError):
-    """Somebody has this name already."""
-
-
-class KeyReused(StoreError):
-    """The key of an event was used before, for something else or by somebody else."""
-
-
-class NewerProject(StoreError):
-    """The database was written by a newer likewise than this one."""
-
-
-class Unreachable(StoreError):
-    """The database cannot be reached, or the connection to it was lost."""
-
-
-class InUse(StoreError):
-    """Another studio uses the database."""
-
-
-class DiskFull(StoreError):
-    """There is no room left for what was to be kept."""
-
-
-class Collision(StoreError):
-    """Two transactions were in one another's way and this one was undone; it can be tried again."""
-
+from likewise.exceptions import (
+    DiskFullError,
+    StoreError,
+    TransactionConflictError,
+    UnreachableError,
+)
 
 _AGAIN = "What was saved before is safe; what was being saved is not, and can be sent again."
 _SQLITE = {
-    "SQLITE_FULL": (DiskFull, "The disk is full.", f"Free some space. {_AGAIN}"),
+    "SQLITE_FULL": (DiskFullError, "The disk is full.", f"Free some space. {_AGAIN}"),
     "SQLITE_READONLY": (
         StoreError,
         "The database of the project cannot be written to.",
         "Check the permissions of the file and of its folder. What is in it is safe.",
     ),
     "SQLITE_CANTOPEN": (
-        Unreachable,
+        UnreachableError,
         "The database of the project cannot be opened.",
         "Check that its folder is there and may be written to.",
     ),
@@ -106,16 +60,16 @@ def of_postgres(error: BaseException, lost: bool, where: str) -> StoreError:
     """The error of PostgreSQL in our words; `where` names the server, without a password."""
     state = getattr(error, "sqlstate", None) or ""
     if state in {"40001", "40P01", "55P03"}:
-        return Collision("Two transactions were in one another's way.", _AGAIN)
+        return TransactionConflictError("Two transactions were in one another's way.", _AGAIN)
     if state in {"53100", "54000"}:
-        return DiskFull(f"The disk of the database {where} is full.", f"Free some space there. {_AGAIN}")
+        return DiskFullError(f"The disk of the database {where} is full.", f"Free some space there. {_AGAIN}")
     if state in {"25006", "42501"}:
         return StoreError(
             f"The database {where} may not be written to: {_first_line(error)}.",
             "Give the user the right to create and write tables there.",
         )
     if lost or not state or state[:2] in {"08", "57", "28", "3D", "53"}:
-        return Unreachable(
+        return UnreachableError(
             f"The database {where} cannot be reached: {_first_line(error)}.",
             f"Check that it runs, and the address, user and password. {_AGAIN}",
         )

@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import sqlalchemy as sa
 
+from likewise.exceptions import BadValueError, KeyReusedError
 from likewise.studio.records import EventKind, NewEvent, StoredEvent
 from likewise.studio.store import _values
 from likewise.studio.store._base import Base, Both, iso_now
-from likewise.studio.store._errors import BadValue, KeyReused
 from likewise.studio.store._schema import events
 
 KINDS: tuple[str, ...] = get_args(EventKind)
@@ -36,7 +36,7 @@ class Events(Base):
         """Keep an event; return it as it is stored, and whether it is new.
 
         The same key with the same content gives the event that is stored already; with another content or
-        person it is a :class:`KeyReused`.
+        person it is a :class:`KeyReusedError`.
         """
         row = _row(event)
         self._share()
@@ -49,7 +49,7 @@ class Events(Base):
             return _event(seq=seq, **row), True
         stored = self._run(sa.select(*_COLUMNS).where(events.c.key == row["key"])).mappings().one()
         if any(stored[name] != row[name] for name in _CONTENT):
-            raise KeyReused(
+            raise KeyReusedError(
                 f"The key {event.key!r} was used before, for another event.", "Make a new key for each event."
             )
         return _event(**stored), False
@@ -112,7 +112,7 @@ class Events(Base):
 
 def _kind(kind: str) -> str:
     if kind not in KINDS:
-        raise BadValue(f"The kind of an event must be one of {', '.join(KINDS)}, not {kind!r}.")
+        raise BadValueError(f"The kind of an event must be one of {', '.join(KINDS)}, not {kind!r}.")
     return kind
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from likewise._optional import require
+from likewise.exceptions import NewerProjectError, StoreError
 from likewise.studio.store._backup import back_up
-from likewise.studio.store._errors import NewerProject, StoreError
 from likewise.studio.store._schema import REVISION, VERSION_TABLE, metadata
 
 VERSIONS = Path(__file__).parent / "migrations" / "versions"
@@ -35,7 +35,7 @@ def migrate(
     script = _script(versions)
     known = {step.revision for step in script.walk_revisions()}
     if revision is not None and revision not in known:
-        raise NewerProject(
+        raise NewerProjectError(
             f"The database has the format {revision!r}, and this version of likewise knows up to {to!r}: "
             "a newer one has written it.",
             "Install that version or a later one; nothing was changed.",

@@ -6,10 +6,10 @@ from typing import Any, cast, get_args
 
 import sqlalchemy as sa
 
+from likewise.exceptions import BadValueError, NameTakenError
 from likewise.studio.records import Person, Role
 from likewise.studio.store import _values
 from likewise.studio.store._base import Base, Both, iso_now
-from likewise.studio.store._errors import BadValue, NameTaken
 from likewise.studio.store._schema import about, logins, people, sessions
 
 _COLUMNS: Any = (people.c.id, people.c.name, people.c.role, people.c.active, people.c.created)
@@ -41,15 +41,15 @@ class People(Base):
         )
 
     def add_person(self, name: str, role: Role) -> Person:
-        """Add somebody; a name is had by one person only (:class:`NameTaken`)."""
+        """Add somebody; a name is had by one person only (:class:`NameTakenError`)."""
         name = _values.text(name, "the name", most=_values.MOST_NAME).strip()
         if role not in get_args(Role):
-            raise BadValue(f"role must be one of {', '.join(get_args(Role))}, not {role!r}.")
+            raise BadValueError(f"role must be one of {', '.join(get_args(Role))}, not {role!r}.")
         row = self._change(
             _ADD, {"name": name, "role": role, "active": True, "created": iso_now()}
         ).one_or_none()
         if row is None:
-            raise NameTaken(f"There is somebody called {name!r} already.", "Choose another name.")
+            raise NameTakenError(f"There is somebody called {name!r} already.", "Choose another name.")
         return _person(row)
 
     def people(self) -> list[Person]:
@@ -67,7 +67,7 @@ class People(Base):
         id = _values.whole(id, "the person")
         done = self._change(sa.update(people).where(people.c.id == id).values(active=bool(active)))
         if done.rowcount == 0:
-            raise BadValue(f"There is no person {id}.")
+            raise BadValueError(f"There is no person {id}.")
         if not active:
             self._change(sa.delete(logins).where(logins.c.person == id))
             self.drop_sessions(id)
@@ -133,7 +133,7 @@ class People(Base):
 def _digest(value: str) -> str:
     _values.text(value, "the digest")
     if len(value) != 64 or not _DIGEST.issuperset(value):
-        raise BadValue("The digest must be the 64 hexadecimal digits of a SHA-256.")
+        raise BadValueError("The digest must be the 64 hexadecimal digits of a SHA-256.")
     return value
 
 

@@ -15,7 +15,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from likewise._optional import require
-from likewise.studio.store._errors import Collision, InUse, StoreError, Unreachable, of_postgres
+from likewise.exceptions import InUseError, StoreError, TransactionConflictError, UnreachableError
+from likewise.studio.store._errors import of_postgres
 from likewise.studio.store._migrate import migrate
 from likewise.studio.store._store import Store
 from likewise.studio.store._transaction import Transaction
@@ -52,7 +53,7 @@ class PostgresStore(Store):
         self._secrets = [str(word) for word in (url.password, url.query.get("password")) if word]
         self._closed = False
         self._holding: sa.Connection | None = None
-        self._held_by_another: InUse | None = None
+        self._held_by_another: InUseError | None = None
         self._hold_lock = threading.Lock()
         self._engine = sa.create_engine(
             url,
@@ -82,7 +83,7 @@ class PostgresStore(Store):
         for attempt in range(1, TRIES + 1):
             try:
                 return self._run(work, writing=True)
-            except Collision:
+            except TransactionConflictError:
                 if attempt == TRIES:
                     raise
         raise AssertionError("unreachable")
@@ -92,7 +93,7 @@ class PostgresStore(Store):
         return self._run(work, writing=False)
 
     def hold(self) -> None:
-        """Keep other studios from this schema until the store is closed; :class:`InUse` if another has it.
+        """Keep other studios from this schema until the store is closed; `InUseError` if another has it.
 
         The server releases the lock when the connection that took it ends, so that a studio that was killed
         blocks nobody. After a lost connection it is taken anew; if another studio was faster, nothing can be
@@ -111,7 +112,7 @@ class PostgresStore(Store):
                     return
                 found = connection.execute(_HOLDER, {"studio": _STUDIO}).first()
                 who = "" if found is None else f" ({found.application_name}, since {found.since} UTC)"
-                self._held_by_another = InUse(
+                self._held_by_another = InUseError(
                     f"The database {self._where} is in use by another studio{who}.",
                     "Use that one, or stop it first: two on one database would ask the same questions twice. "
                     "For another project give an empty schema, with ?options=-csearch_path%3DNAME.",
@@ -156,7 +157,7 @@ class PostgresStore(Store):
     def _explain(self, error: DBAPIError) -> StoreError:
         found = of_postgres(error.orig or error, error.connection_invalidated, self._where)
         if any(len(secret) > 3 and secret in str(found) for secret in self._secrets):
-            return Unreachable(f"The database {self._where} cannot be reached.", found.way_on)
+            return UnreachableError(f"The database {self._where} cannot be reached.", found.suggestion)
         return found
 
     @contextmanager

@@ -8,10 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from likewise.exceptions import BadValueError
 from likewise.studio.records import QueuedQuestion
 from likewise.studio.store import _values
 from likewise.studio.store._base import Base, Both
-from likewise.studio.store._errors import BadValue
 from likewise.studio.store._schema import leases, questions
 
 _COLUMNS: Any = (questions.c.id, questions.c.kind, questions.c["items"], questions.c.score, questions.c.why)
@@ -289,7 +289,7 @@ class Queue(Base):
 
 def _row(question: QueuedQuestion) -> dict[str, Any]:
     if question.kind not in ("pair", "triplet"):
-        raise BadValue(f"The kind of a question must be pair or triplet, not {question.kind!r}.")
+        raise BadValueError(f"The kind of a question must be pair or triplet, not {question.kind!r}.")
     items = [_values.text(item, "an item of a question", empty=True) for item in question.items]
     return {
         "id": _values.text(question.id, "the id of a question", most=_values.MOST_NAME),

@@ -19,7 +19,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from likewise.studio.store._errors import StoreError, Unreachable, of_sqlite
+from likewise.exceptions import StoreError, TransactionUndoneError, UnreachableError
+from likewise.studio.store._errors import of_sqlite
 from likewise.studio.store._migrate import migrate
 from likewise.studio.store._store import Store, touch
 from likewise.studio.store._transaction import Transaction
@@ -34,10 +35,6 @@ _CLOSED = "The store is closed."
 class _Task:
     work: Callable[[Transaction], Any]
     future: Future[Any] = field(default_factory=Future)
-
-
-class _Undone(Exception):
-    """The whole transaction is gone, and its cause says why."""
 
 
 class SQLiteStore(Store):
@@ -147,10 +144,10 @@ class SQLiteStore(Store):
             done = [self._run(connection, task) for task in tasks]
             self._check_file()
             transaction.commit()
-        except (DBAPIError, sqlite3.Error, Unreachable, _Undone) as error:
+        except (DBAPIError, sqlite3.Error, UnreachableError, TransactionUndoneError) as error:
             with suppress(DBAPIError):
                 transaction.rollback()
-            if len(tasks) == 1 or isinstance(error, Unreachable):
+            if len(tasks) == 1 or isinstance(error, UnreachableError):
                 for task in tasks:
                     task.future.set_exception(_in_words(error))
                 return
@@ -166,7 +163,7 @@ class SQLiteStore(Store):
     def _check_file(self) -> None:
         """SQLite would go on writing into a file that has lost its name."""
         if _identity(self._path) != self._file:
-            raise Unreachable(
+            raise UnreachableError(
                 f"The file {self._path} was removed or replaced while the store is open.",
                 "Put it back, or start again. What was being saved is not kept.",
             )
@@ -181,7 +178,7 @@ class SQLiteStore(Store):
             transaction.check()
         except BaseException as failure:
             if not raw.in_transaction:  # a full disk undoes everything, not the last statement only
-                raise _Undone from failure
+                raise TransactionUndoneError from failure
             raw.execute("ROLLBACK TO work")
             raw.execute("RELEASE work")
             return None, failure
@@ -235,7 +232,7 @@ def _explain(error: DBAPIError) -> StoreError:
 
 
 def _in_words(error: BaseException) -> BaseException:
-    if isinstance(error, _Undone) and error.__cause__ is not None:
+    if isinstance(error, TransactionUndoneError) and error.__cause__ is not None:
         return error.__cause__
     if isinstance(error, DBAPIError):
         return _explain(error)

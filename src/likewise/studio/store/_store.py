@@ -10,8 +10,8 @@ from typing import TypeVar
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from likewise.exceptions import BadValueError
 from likewise.studio.store._base import iso_now
-from likewise.studio.store._errors import BadValue
 from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Store(ABC):
 
     @abstractmethod
     def hold(self) -> None:
-        """Keep other studios from this store until it is closed; :class:`InUse` if another has it.
+        """Keep other studios from this store until it is closed; :class:`InUseError` if another has it.
 
         Called again, it makes sure that the store is still held.
         """
@@ -68,7 +68,7 @@ def open_store(url: str, *, backups: Path | None = None) -> Store:
 
     Raises
     ------
-    NewerProject
+    NewerProjectError
         If a newer version of likewise has written the database.
     StoreError
         If it cannot be reached, read or written.
@@ -84,7 +84,7 @@ def open_store(url: str, *, backups: Path | None = None) -> Store:
 
 
 def _parsed(url: str) -> URL:
-    wanted = BadValue(
+    wanted = BadValueError(
         "The address of the database is neither sqlite:///PATH nor postgresql://USER:PASSWORD@HOST/NAME.",
         "A colon, slash or @ in the password is written as %3A, %2F or %40.",
     )

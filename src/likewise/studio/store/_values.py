@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from likewise.studio.store._errors import BadValue
+from likewise.exceptions import BadValueError
 
 MOST_NAME = 200
 MOST_BODY = 64 * 1024
@@ -18,17 +18,17 @@ _LOW, _HIGH = -(2**63), 2**63 - 1
 def text(value: object, what: str, *, most: int | None = None, empty: bool = False) -> str:
     """Return `value` if it is a text that both databases can hold."""
     if not isinstance(value, str):
-        raise BadValue(f"{what} must be a text, not {type(value).__name__}.")
+        raise BadValueError(f"{what} must be a text, not {type(value).__name__}.")
     if not empty and not value.strip():
-        raise BadValue(f"{what} is empty.")
+        raise BadValueError(f"{what} is empty.")
     if most is not None and len(value) > most:
-        raise BadValue(f"{what} has {len(value)} characters; at most {most} are kept.")
+        raise BadValueError(f"{what} has {len(value)} characters; at most {most} are kept.")
     if "\0" in value:
-        raise BadValue(f"{what} contains a NUL character, which cannot be kept.", "Remove it.")
+        raise BadValueError(f"{what} contains a NUL character, which cannot be kept.", "Remove it.")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise BadValue(
+        raise BadValueError(
             f"{what} contains half of a surrogate pair, which is no character.", "Remove it."
         ) from None
     return value
@@ -37,41 +37,41 @@ def text(value: object, what: str, *, most: int | None = None, empty: bool = Fal
 def whole(value: object, what: str, *, least: int = _LOW) -> int:
     """Return `value` if it is an integer of at most 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise BadValue(f"{what} must be an integer, not {type(value).__name__}.")
+        raise BadValueError(f"{what} must be an integer, not {type(value).__name__}.")
     if not least <= value <= _HIGH:
-        raise BadValue(f"{what} must lie between {least} and {_HIGH}.")
+        raise BadValueError(f"{what} must lie between {least} and {_HIGH}.")
     return value
 
 
 def number(value: object, what: str) -> float:
     """Return `value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadValue(f"{what} must be a number, not {type(value).__name__}.")
+        raise BadValueError(f"{what} must be a number, not {type(value).__name__}.")
     try:
         result = float(value)
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
-        raise BadValue(f"{what} must be finite, not {result}.")
+        raise BadValueError(f"{what} must be finite, not {result}.")
     return result
 
 
 def body(value: Mapping[str, Any], what: str) -> str:
     """The mapping as JSON, always written the same way, so that equal contents are equal texts."""
     if not isinstance(value, Mapping):
-        raise BadValue(f"{what} must be a mapping, not {type(value).__name__}.")
+        raise BadValueError(f"{what} must be a mapping, not {type(value).__name__}.")
     written = json.dumps(
         _plain(value, what, 0), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
     )
     size = len(written.encode("utf-8"))
     if size > MOST_BODY:
-        raise BadValue(f"{what} takes {size} bytes as JSON; at most {MOST_BODY} are kept.")
+        raise BadValueError(f"{what} takes {size} bytes as JSON; at most {MOST_BODY} are kept.")
     return written
 
 
 def _plain(value: Any, what: str, depth: int) -> Any:
     if depth > MOST_DEPTH:
-        raise BadValue(f"{what} is nested more than {MOST_DEPTH} deep.")
+        raise BadValueError(f"{what} is nested more than {MOST_DEPTH} deep.")
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -89,4 +89,4 @@ def _plain(value: Any, what: str, depth: int) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_plain(inner, f"{what}[{i}]", depth + 1) for i, inner in enumerate(value)]
-    raise BadValue(f"{what} holds a {type(value).__name__}, which is not JSON.")
+    raise BadValueError(f"{what} holds a {type(value).__name__}, which is not JSON.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from likewise.exceptions import StudyError
 from likewise.studio.records import StoredEvent
-from likewise.studio.study.options import Difficulty, QuestionKind, StudyError
+from likewise.studio.study.options import Difficulty, QuestionKind
 from likewise.studio.study.plan import ALLOWED, Planned, Study, standing_events
 from likewise.studio.study.survey import Survey
 

@@ -21,9 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise.discriminative import DiscriminativeClustering
 from likewise.evaluation import pairwise_f
-from likewise.exceptions import InconsistentSupervisionWarning
+from likewise.exceptions import InconsistentSupervisionWarning, StudyError
 from likewise.studio.study.answers import Given, Participant
-from likewise.studio.study.options import StudyError
 from likewise.studio.study.plan import Study
 from likewise.studio.study.tables import PICKS
 from likewise.supervision import Supervision

@@ -7,16 +7,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, NamedTuple
 
 from likewise.base import Rule, integer
-from likewise.exceptions import LikewiseError
+from likewise.exceptions import StudyError
 
 Difficulty = Literal["easy", "difficult"]
 QuestionKind = Literal["pair", "triplet"]
 
 _MOST = 100_000  # questions of a kind: more than anybody answers, and small enough for a pool in memory
-
-
-class StudyError(LikewiseError, ValueError):
-    """A study that cannot be held so: too few items, one class only, options that make no sense."""
 
 
 class Marked(NamedTuple):

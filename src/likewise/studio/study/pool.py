@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.exceptions import FileFormatError
-from likewise.studio.study.options import Difficulty, Marked, QuestionKind, StudyError
+from likewise.exceptions import FileFormatError, StudyError
+from likewise.studio.study.options import Difficulty, Marked, QuestionKind
 
 SIZES: dict[QuestionKind, int] = {"pair": 2, "triplet": 3}
 _LARGE = 4000  # questions of a kind, or twenty times as many as anybody answers

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from likewise.studio.study.options import StudyError
+from likewise.exceptions import StudyError
 
 Choice = Literal["pair", "triplet", "none"]
 LONGEST = 10_000  # characters of a comment
