@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from likewise._near_blocks import near_rows_by_blocks
 from likewise._optional import require
 from likewise.base import warn_caller
-from likewise.exceptions import MissingDependencyError
+from likewise.exceptions import LikewiseWarning, MissingDependencyError
 
 Search = Literal["auto", "exact", "approximate", "cells"]
 
@@ -62,7 +62,7 @@ def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple
         warn_caller(
             f"the approximate search found {share:.0%} of the true neighbours of a sample of rows; the data "
             "may have too many dimensions for it. neighbor_search='exact' finds all, slowly.",
-            UserWarning,
+            LikewiseWarning,
         )
     return distances, neighbors
 

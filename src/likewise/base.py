@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -25,9 +25,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from likewise._compat import HAS_CALLBACKS, BaseEstimator, CallbackSupportMixin, ClusterMixin
 from likewise._rows import Block, Rows, as_rows, lies_elsewhere
 from likewise.exceptions import (
-    InconsistentSupervisionError,
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
+    LikewiseError,
+    LikewiseWarning,
     SupervisionError,
     TooFewClustersWarning,
     UnsupportedSupervisionError,
@@ -51,7 +52,7 @@ __all__ = [
     "validate_rows",
 ]
 
-NameRows = Callable[[Iterable[int]], list[str]]  # what messages call some rows
+Described = TypeVar("Described", LikewiseError, LikewiseWarning)
 
 
 @dataclass(frozen=True)
@@ -137,21 +138,38 @@ def check_no_times(X: Any, owner: str) -> None:
     )
 
 
-def describe_crowd(owner: str, closure: Closure, n_clusters: int, name_rows: NameRows) -> str:
-    """Name rows that must all be apart from one another, if more than `n_clusters` are found; else ""."""
+def describe_crowd(
+    kind: type[Described],
+    owner: str,
+    closure: Closure,
+    n_clusters: int,
+    hints: Supervision,
+    rows: np.ndarray | None = None,
+) -> Described | None:
+    """Return an error or a warning that names more than `n_clusters` rows that must all be apart, if any.
+
+    The closure and the hints may be about `rows` alone.
+    """
     apart = find_crowd(closure, n_clusters)
     if not len(apart):
-        return ""
-    listed = ", ".join(name_rows(apart[:10].tolist())) + (", …" if len(apart) > 10 else "")
-    return (
-        f"{owner}: {len(apart)} rows must be apart from one another (rows {listed}), but there are only "
-        f"{n_clusters} clusters, so not all of these cannot-links can hold. Ask for at least "
-        f"{len(apart)} clusters, or drop some of the links."
+        return None
+    listed = ", ".join(hints._name_rows(apart[:10].tolist(), among=rows)) + (", …" if len(apart) > 10 else "")
+    return kind(
+        f"{{estimator}}: {len(apart)} rows must be apart from one another (rows {listed}), but there are "
+        f"only {n_clusters} clusters, so not all of these cannot-links can hold.",
+        f"Ask for at least {len(apart)} clusters, or drop some of the links.",
+        rows=(apart if rows is None else rows[apart]).tolist(),
+        parameter="n_clusters",
+        kinds=("links",),
+        estimator=owner,
     )
 
 
-def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn about the line that called likewise, past our own frames and scikit-learn's around a fit."""
+def warn_caller(message: str | Warning, category: type[Warning] = LikewiseWarning) -> None:
+    """Warn about the line that called likewise, past our own frames and scikit-learn's around a fit.
+
+    A warning that is given as an object keeps its class and its fields.
+    """
     frame = inspect.currentframe()
     level = 0
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
@@ -160,6 +178,35 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     ):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level + 1)
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A warning that was caught in a fit, perhaps in another process, to be given to the caller."""
+
+    category: type[Warning]
+    message: LikewiseWarning | str
+
+    @classmethod
+    def from_record(cls, record: warnings.WarningMessage, before: str = "") -> Warned:
+        """Keep what `warnings.catch_warnings` recorded, with `before` in front of its text."""
+        message = record.message
+        if isinstance(message, LikewiseWarning):
+            return cls(record.category, message.add_text_before(before) if before else message)
+        return cls(record.category, f"{before}{message}")
+
+
+def repeat_warnings(warned: Iterable[Warned]) -> None:
+    """Give the caller the first warning of each category, with the number of the others."""
+    found: dict[type[Warning], list[Warned]] = {}
+    for one in warned:
+        found.setdefault(one.category, []).append(one)
+    for category, several in found.items():
+        message = several[0].message
+        if len(several) > 1:
+            also = f"({len(several) - 1} more such warning(s) from other fits.)"
+            message = f"{message} {also}" if isinstance(message, str) else message.add_text(also)
+        warn_caller(message, category)
 
 
 class Progress:
@@ -413,19 +460,26 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         name = type(self).__name__
         if isinstance(y, Supervision):
             raise SupervisionError(
-                f"{name}: y is ignored, so pass the hints by name: fit(X, supervision=hints)."
+                "{estimator}: y is ignored, so pass the hints by name: fit(X, supervision=hints).",
+                parameter="supervision",
+                estimator=name,
             )
         if supervision is None:
             return Supervision.none(n_samples)
         if not isinstance(supervision, Supervision):
             raise SupervisionError(
-                f"{name}: supervision must be a likewise.Supervision, got {type(supervision).__name__}. "
-                "Make one with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
+                "{estimator}: supervision must be a likewise.Supervision, got "
+                f"{type(supervision).__name__}.",
+                "Make one with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)]).",
+                parameter="supervision",
+                estimator=name,
             )
         if supervision.n_samples != n_samples:
             raise SupervisionError(
-                f"{name}: the hints speak of {supervision.n_samples} rows, but X has {n_samples}. "
-                "Index the hints with the rows that you kept: hints[rows]."
+                f"{{estimator}}: the hints speak of {supervision.n_samples} rows, but X has {n_samples}.",
+                "Index the hints with the rows that you kept: hints[rows].",
+                parameter="supervision",
+                estimator=name,
             )
         check_row_labels(supervision, given, name)
         if refused := supervision.kinds - self.supported_hints:
@@ -436,8 +490,11 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 else ""
             )
             raise UnsupportedSupervisionError(
-                f"{name} honours {kept} and cannot use {', '.join(sorted(refused))}. Keep what it can use "
-                f"with hints.only({', '.join(map(repr, sorted(self.supported_hints)))}){convert}."
+                f"{{estimator}} honours {kept} and cannot use {', '.join(sorted(refused))}.",
+                "Keep what it can use with "
+                f"hints.only({', '.join(map(repr, sorted(self.supported_hints)))}){convert}.",
+                kinds=refused,
+                estimator=name,
             )
         return supervision
 
@@ -453,37 +510,45 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
-            chain = hints._name_rows(closure.path(*closure.conflicts[0].tolist()), among=rows)
+            path = closure.path(*closure.conflicts[0].tolist())
+            chain = hints._name_rows(path, among=rows)
+            steps = path if rows is None else rows[path].tolist()
             warn_caller(
-                f"{type(self).__name__}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
-                f"the first between rows {chain[0]} and {chain[-1]}, which are joined through "
-                f"{' – '.join(chain)}. {what_then} "
-                "hints.without_conflicts() lets the must-links win.",
-                InconsistentSupervisionWarning,
+                InconsistentSupervisionWarning(
+                    f"{{estimator}}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
+                    f"the first between rows {chain[0]} and {chain[-1]}, which are joined through "
+                    f"{' – '.join(chain)}. {what_then}",
+                    "hints.without_conflicts() lets the must-links win.",
+                    rows=(steps[0], steps[-1]),
+                    chain=steps,
+                    kinds=("links",),
+                    estimator=type(self).__name__,
+                )
             )
-        if crowd := self._find_crowd(closure, hints, rows):
-            warn_caller(crowd, TooFewClustersWarning)
+        crowd = self._find_crowd(TooFewClustersWarning, closure, hints, rows)
+        if crowd is not None:
+            warn_caller(crowd)
         return closure
 
     def _hard_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
         """Return the closure of hints about `rows` alone; refuse contradictions."""
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
-            raise InconsistentSupervisionError(
-                closure.describe_contradiction(partial(hints._name_rows, among=rows))
-            )
-        if crowd := self._find_crowd(closure, hints, rows):
-            raise InfeasibleSupervisionError(crowd)
+            raise closure.contradiction(hints._name_rows, rows)
+        crowd = self._find_crowd(InfeasibleSupervisionError, closure, hints, rows)
+        if crowd is not None:
+            raise crowd
         return closure
 
-    def _find_crowd(self, closure: Closure, hints: Supervision, rows: np.ndarray | None) -> str:
+    def _find_crowd(
+        self, kind: type[Described], closure: Closure, hints: Supervision, rows: np.ndarray | None
+    ) -> Described | None:
         n_clusters = getattr(self, "n_clusters", None)
         if not integer(1).holds(n_clusters) or not getattr(self, "fixed_number", True):
-            return ""
+            return None
         if getattr(self, "cannot", None) == "drop":  # cannot-links are not used
-            return ""
-        name_rows = partial(hints._name_rows, among=rows)
-        return describe_crowd(type(self).__name__, closure, int(n_clusters or 1), name_rows)
+            return None
+        return describe_crowd(kind, type(self).__name__, closure, int(n_clusters or 1), hints, rows)
 
     def __getstate__(self) -> Any:
         """Return what is pickled: all but what lies on a cluster, which means nothing anywhere else."""
@@ -493,7 +558,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             warn_caller(
                 f"{type(self).__name__}: {name} lies on a cluster and is not written with the model. Write "
                 "it by itself if it is wanted, with the methods of a Dask array.",
-                UserWarning,
+                LikewiseWarning,
             )
         return {name: value for name, value in state.items() if name not in left}
 
@@ -559,13 +624,19 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
             )
         if n_clusters == 1 and (len(hints.cannot) or len(hints.cannot_groups)):
             raise InfeasibleSupervisionError(
-                f"{type(self).__name__}: with n_clusters=1 all rows are together: no cannot-link can hold. "
-                "Ask for at least two clusters, or drop the cannot-links."
+                "{estimator}: with n_clusters=1 all rows are together: no cannot-link can hold.",
+                "Ask for at least two clusters, or drop the cannot-links.",
+                parameter="n_clusters",
+                kinds=("links",),
+                estimator=type(self).__name__,
             )
         if n_clusters < len(hints.classes):
             raise InfeasibleSupervisionError(
-                f"{type(self).__name__}: the labels name {len(hints.classes)} classes, but n_clusters="
-                f"{n_clusters}. Ask for at least as many clusters as there are classes."
+                f"{{estimator}}: the labels name {len(hints.classes)} classes, but n_clusters={n_clusters}.",
+                "Ask for at least as many clusters as there are classes.",
+                parameter="n_clusters",
+                kinds=("labels",),
+                estimator=type(self).__name__,
             )
 
     def _given_init(self, init: Any, shape: tuple[int, int]) -> np.ndarray:

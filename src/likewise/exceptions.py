@@ -57,8 +57,9 @@ numbers.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 __all__ = [
     "BadRequestError",
@@ -139,7 +140,7 @@ class _WithFields(BaseException):
         suggestion: str = "",
         *,
         rows: Iterable[int] = (),
-        path: Iterable[int] = (),
+        chain: Iterable[int] = (),
         ids: Iterable[Any] = (),
         parameter: str | None = None,
         kinds: Iterable[str] = (),
@@ -149,7 +150,7 @@ class _WithFields(BaseException):
         self.message = message
         self.suggestion = suggestion
         self.rows = tuple(int(row) for row in rows)
-        self.path = tuple(int(row) for row in path)
+        self.chain = tuple(int(row) for row in chain)
         self.ids = tuple(ids)
         self.parameter = parameter
         self.kinds = tuple(sorted(kinds))
@@ -166,11 +167,25 @@ class _WithFields(BaseException):
             text = text.replace("{" + term + "}", words.get(term, term))
         return text
 
+    def add_text(self, text: str) -> Self:
+        """Return a copy with more text after the sentence."""
+        return self._copy(self.message, f"{self.suggestion} {text}".strip())
+
+    def add_text_before(self, text: str) -> Self:
+        """Return a copy with more text in front of the sentence."""
+        return self._copy(f"{text}{self.message}", self.suggestion)
+
+    def _copy(self, message: str, suggestion: str) -> Self:
+        changed = copy.copy(self)
+        changed.message, changed.suggestion = message, suggestion
+        changed.args = (changed._write({}),)
+        return changed
+
     def _render(self, names: Names | None, words: Mapping[str, str]) -> str:
         text = self._write(words)
         named = {
             row: name
-            for row in (*self.rows, *self.path)
+            for row in (*self.rows, *self.chain)
             if (name := get_name(names, row)) not in (None, str(row))
         }
         if not named:
@@ -190,7 +205,7 @@ class LikewiseError(_WithFields, Exception):
         How to go on. The text of the error is the message followed by the suggestion.
     rows : iterable of int, default=()
         The rows that the error is about.
-    path : iterable of int, default=()
+    chain : iterable of int, default=()
         The chain of must-linked rows that contradicts a cannot-link between the first two of `rows`.
     ids : iterable, default=()
         The sample ids, or names of bags, that the error is about.
@@ -206,7 +221,7 @@ class LikewiseError(_WithFields, Exception):
 
     Attributes
     ----------
-    message, suggestion, rows, path, ids, parameter, kinds, estimator, terms
+    message, suggestion, rows, chain, ids, parameter, kinds, estimator, terms
         What was given, as tuples where several are.
 
     Examples
@@ -216,7 +231,7 @@ class LikewiseError(_WithFields, Exception):
     >>> try:
     ...     Supervision.from_links(3, must=[(0, 1), (1, 2)], cannot=[(0, 2)]).closure()
     ... except SupervisionError as error:
-    ...     print(error.rows, error.path)
+    ...     print(error.rows, error.chain)
     ...     print(render(error, names=["wren", "owl", "finch"])[-67:])
     (0, 2) (0, 1, 2)
     By id: row 0 is 'wren', row 2 is 'finch', row 1 is 'owl'.

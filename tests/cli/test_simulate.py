@@ -213,7 +213,9 @@ def test_runs_that_fail_are_a_note(run, birds, monkeypatch):
 
     monkeypatch.setattr(RandomPairs, "choose", choose)
     document = document_of(run)
-    assert document["errors"] == [{"strategy": "random", "seed": 1, "error": "RuntimeError: no more"}]
+    assert document["errors"] == [
+        {"strategy": "random", "seed": 1, "error": "RuntimeError: no more", "rows": []}
+    ]
     assert "1 run(s) failed, the first 'random' with seed 1" in document["notes"][0]
     shown = run(*BASE, *FAST)
     assert "note: 1 run(s) failed" in shown.stderr

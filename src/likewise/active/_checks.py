@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,9 +122,11 @@ def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
     if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
         return
     rows, few = hints.only("links").named()
-    name_rows = partial(few._name_rows, among=rows)
-    if crowd := describe_crowd("Interview", few.closure(on_conflict="drop"), n_clusters, name_rows):
-        warn_caller(crowd, TooFewClustersWarning)
+    crowd = describe_crowd(
+        TooFewClustersWarning, "Interview", few.closure(on_conflict="drop"), n_clusters, few, rows
+    )
+    if crowd is not None:
+        warn_caller(crowd)
 
 
 def check_question(question: Any, n_samples: int) -> None:

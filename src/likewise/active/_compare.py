@@ -22,7 +22,7 @@ from likewise.active._interview import Interview
 from likewise.active._names import DEFAULT, model_for, strategy_named
 from likewise.active._simulate import Score, Trace, check_oracle, checked_truth, simulate
 from likewise.active._state import checked_rows
-from likewise.base import choice, either, integer, warn_caller
+from likewise.base import Warned, choice, either, integer, repeat_warnings, warn_caller
 from likewise.exceptions import LikewiseError
 
 if TYPE_CHECKING:
@@ -223,7 +223,8 @@ class _Run:
     seed: int
     trace: Trace | None
     failure: str | None
-    warned: tuple[tuple[type[Warning], str], ...]
+    rows: tuple[int, ...]
+    warned: tuple[Warned, ...]
 
 
 def _run(
@@ -237,7 +238,7 @@ def _run(
     every: int,
     score: Score,
 ) -> tuple[int, _Run]:
-    trace, failure = None, None
+    trace, failure, rows = None, None, ()
     # Other processes get large arrays as read-only maps of a file, for which kernels would be compiled anew.
     # On one thread sums are added in one order, whatever the number of processes.
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
@@ -247,7 +248,9 @@ def _run(
             trace = simulate(interview, oracle(seed), budget, truth=classes, score=score, every=every)
         except Exception as error:  # whatever a model, a strategy, an oracle or a score may raise
             failure = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
-    return place, _Run(entry.name, seed, trace, failure, tuple((w.category, str(w.message)) for w in caught))
+            rows = getattr(error, "rows", ())
+    warned = tuple(Warned.from_record(w, f"{entry.name!r} with seed {seed}: ") for w in caught)
+    return place, _Run(entry.name, seed, trace, failure, rows, warned)
 
 
 def _gathered(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparison:
@@ -257,10 +260,10 @@ def _gathered(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparis
         if run.trace is not None:
             traces[run.name][run.seed] = run.trace
         else:
-            errors.append(RunFailure(run.name, run.seed, run.failure or ""))
+            errors.append(RunFailure(run.name, run.seed, run.failure or "", run.rows))
     if len(errors) == len(runs):
-        raise LikewiseError(f"compare: every run failed, the first {errors[0]}")
-    _retell(runs)
+        raise LikewiseError(f"compare: every run failed, the first {errors[0]}", rows=errors[0].rows)
+    repeat_warnings(warned for run in runs for warned in run.warned)
     if errors:
         warn_caller(
             f"compare: {len(errors)} of {len(runs)} runs failed, the first {errors[0]} The others are whole; "
@@ -269,18 +272,6 @@ def _gathered(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparis
         )
     name = getattr(score, "__name__", "score").removesuffix("_score").replace("_", " ")
     return Comparison(traces, tuple(errors), "adjusted Rand index" if name == "adjusted rand" else name)
-
-
-def _retell(runs: list[_Run]) -> None:
-    """Tell the caller of the warnings of all runs, one for each category: each fit may warn."""
-    told: dict[type[Warning], Counter[str]] = {}
-    for run in runs:
-        for category, message in run.warned:
-            told.setdefault(category, Counter())[f"{run.name!r} with seed {run.seed}: {message}"] += 1
-    for category, messages in told.items():
-        more = messages.total() - 1
-        also = f" ({more} more such warning(s) from other fits.)" if more else ""
-        warn_caller(f"{next(iter(messages))}{also}", category)
 
 
 @contextmanager

@@ -24,11 +24,15 @@ _LEFT = ("strategy", "behind the best, 95 %")  # columns of text
 
 @dataclass(frozen=True)
 class RunFailure:
-    """A run that came to nothing: which strategy, which seed, and the error."""
+    """A run that came to nothing: which strategy, which seed, the error, and the rows that it is about."""
 
     strategy: str
     seed: int
     error: str
+    rows: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self.rows))  # JSON has lists only
 
     def __str__(self) -> str:
         return f"{self.strategy!r} with seed {self.seed}: {self.error}"

@@ -238,8 +238,11 @@ class BayesianClustering(HintedClusterer):
         X, hints = self._check_fit(X, y, supervision)
         if self.n_clusters == 1 and (hints.answers < 3).any():
             raise InfeasibleSupervisionError(
-                f"{type(self).__name__}: with n_clusters=1 all rows are together: no triplet can leave one "
-                "out. Ask for at least two clusters, or drop the triplets."
+                "{estimator}: with n_clusters=1 all rows are together: no triplet can leave one out.",
+                "Ask for at least two clusters, or drop the triplets.",
+                parameter="n_clusters",
+                kinds=("triplets",),
+                estimator=type(self).__name__,
             )
         self._check_weights(hints)
         self._soft_closure(hints.to_links())
@@ -265,10 +268,13 @@ class BayesianClustering(HintedClusterer):
             if largest > _MOST_WEIGHT:
                 enough = LOUDEST / np.log((1.0 - self.epsilon) / self.epsilon)
                 raise SupervisionError(
-                    f"{type(self).__name__}: the weight of a {kind} is {largest:g}, and at most "
+                    f"{{estimator}}: the weight of a {kind} is {largest:g}, and at most "
                     f"{_MOST_WEIGHT:g} is allowed. A weight multiplies the log-odds of an answer: with "
-                    f"epsilon={self.epsilon:g} one of {enough:.0f} makes it certain. Divide the weights by "
-                    f"{largest / enough:.3g}, or use weights of 1 and a smaller epsilon."
+                    f"epsilon={self.epsilon:g} one of {enough:.0f} makes it certain.",
+                    f"Divide the weights by {largest / enough:.3g}, or use weights of 1 and a smaller "
+                    "epsilon.",
+                    parameter="epsilon",
+                    estimator=type(self).__name__,
                 )
 
     def _features(self, scaler: StandardScaler, X: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from likewise.cli._methods import METHODS, check_honoured
@@ -11,6 +10,7 @@ from likewise.exceptions import (
     InconsistentSupervisionWarning,
     SupervisionError,
     UnsupportedSupervisionError,
+    render,
 )
 from likewise.supervision import RowIds, Supervision
 
@@ -61,30 +61,16 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
         try:
             model.fit(X, supervision=hints)
         except SupervisionError as error:
-            raise type(error)(with_ids(_for_methods(str(error)), ids)) from error
+            raise type(error)(render(error, ids, words=list_terms())) from error
     if not conflicts:
         return []
     return [f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}Not all can be kept."]
 
 
-def _for_methods(text: str) -> str:
-    """Let a message of an estimator speak of methods and options."""
-    names = {method.home.partition(":")[2]: f"--method {name}" for name, method in METHODS.items()}
-    text = re.sub(r"\b\w+\b", lambda word: names.get(word[0], word[0]), text)
-    return text.replace("cannot='drop'", "--drop-cannot")
-
-
-def with_ids(text: str, ids: RowIds) -> str:
-    """Add the ids of the rows that a message names, unless the ids are row numbers.
-
-    >>> from likewise.supervision import RowIds
-    >>> with_ids("rows 0 and 2 are apart.", RowIds.of(["wren", "owl", "finch"]))
-    "rows 0 and 2 are apart. By id: row 0 is 'wren', row 2 is 'finch'."
-    """
-    named = re.findall(r"\brows? (\d+(?:(?:,| and| –) \d+)*)", text)
-    rows = dict.fromkeys(int(row) for part in named for row in re.findall(r"\d+", part))
-    told = [f"row {row} is {ids[row]!r}" for row in rows if row < len(ids) and ids[row] != str(row)]
-    return f"{text} By id: {', '.join(told)}." if told else text
+def list_terms() -> dict[str, str]:
+    """Return the words of the command line for the classes and parameters that errors speak of."""
+    methods = {method.home.partition(":")[2]: f"--method {name}" for name, method in METHODS.items()}
+    return {**methods, "cannot='drop'": "--drop-cannot"}
 
 
 def _more(n_conflicts: int) -> str:

@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from likewise._files import naming_file
-from likewise.exceptions import FileFormatError, LikewiseError
+from likewise.exceptions import FileFormatError, LikewiseError, render
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from likewise.supervision import RowIds
 
 STDOUT = "-"
 
@@ -72,7 +74,7 @@ def message_of(error: Exception) -> str:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return f"{name!r}: {error.strerror}. Make room there, or write to another disk."
         return f"{name!r}: {error.strerror}."
-    return str(error) or type(error).__name__
+    return render(error)
 
 
 # ---------------------------------------------------------------------- streams
@@ -113,16 +115,23 @@ def print_json(document: dict[str, Any]) -> None:
     write_stdout(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
+class Notes(list[str]):
+    """Remarks for the user; where the `names` of the rows are set, warnings are followed by them."""
+
+    names: RowIds | None = None
+
+
 @contextmanager
-def gathered_warnings() -> Iterator[list[str]]:
+def gathered_warnings() -> Iterator[Notes]:
     """Gather the warnings that are meant for the user as texts, each once, instead of printing them."""
-    texts: list[str] = []
+    texts = Notes()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             yield texts
         finally:
-            texts.extend(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, UserWarning)))
+            meant = [w.message for w in caught if issubclass(w.category, UserWarning)]
+            texts.extend(dict.fromkeys(render(message, texts.names) for message in meant))
 
 
 class Step(Protocol):

@@ -26,7 +26,7 @@ from likewise.cli._output import (
     write_stdout,
 )
 from likewise.cli.cluster import PICTURES
-from likewise.exceptions import FileFormatError, UnsupportedSupervisionError
+from likewise.exceptions import FileFormatError, UnsupportedSupervisionError, render
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -195,7 +195,6 @@ def command(
         raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, hints, out, plot)
 
-    from likewise.cli._fitting import with_ids
     from likewise.cli._tables import read_table, standardized
     from likewise.cli._write import csv_text, write_table
     from likewise.evaluation import HintSearchCV
@@ -203,6 +202,7 @@ def command(
     with gathered_warnings() as notes, Outputs() as outputs:
         columns = columns_of(id_column, features, drop)
         table = read_table(data, columns, header=not no_header, encoding=encoding)
+        notes.names = table.ids
         if clusters[-1] > len(table.ids):
             raise FileFormatError(f"{clusters[-1]} clusters were asked of {len(table.ids)} row(s).")
         said = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
@@ -227,7 +227,7 @@ def command(
         cells = {name: [row[name] for row in rows] for name in rows[0]}
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, cells))
-    notes = [*(with_ids(note, table.ids) for note in notes), *_failures(rows, table.ids)]
+    notes += _failures(search, table.ids)
     best = next(row for row in rows if row["chosen"])
     todo = _next_command(best, said, click.get_current_context().params)
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
@@ -307,17 +307,23 @@ def _fit(search: Any, X: Any, hints: Supervision) -> None:
         search.fit(X, supervision=hints)
 
 
-def _failures(rows: list[dict[str, Any]], ids: RowIds) -> list[str]:
-    from likewise.cli._fitting import with_ids
+def _failures(search: Any, ids: RowIds) -> list[str]:
+    from likewise.cli._fitting import list_terms
 
-    failed = [row for row in rows if row["failure"]]
+    results = search.cv_results_
+    failed = [
+        (str(method), int(n_clusters), error)
+        for method, n_clusters, error in zip(
+            results["method"], results["n_clusters"], results["exception"], strict=True
+        )
+        if error is not None
+    ]
     if not failed:
         return []
-    first = min(failed, key=lambda row: (row["method"], row["clusters"]))
-    why = with_ids(first["failure"].partition(": ")[2], ids)
+    method, n_clusters, error = min(failed, key=lambda candidate: candidate[:2])
     return [
-        f"{len(failed)} of {len(rows)} candidates failed. The first is {first['method']} with "
-        f"{first['clusters']} clusters: {why}"
+        f"{len(failed)} of {len(results['method'])} candidates failed. The first is {method} with "
+        f"{n_clusters} clusters: {render(error, ids, words=list_terms())}"
     ]
 
 

@@ -25,7 +25,7 @@ from likewise.cli._output import (
 )
 from likewise.cli._strategies import MODELS, STRATEGIES, StrategyNames, strategy_and_model
 from likewise.cli.cluster import PICTURES
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, LikewiseWarning, render
 
 if TYPE_CHECKING:
     from likewise.cli._tables import Columns, Table
@@ -164,12 +164,12 @@ def command(
     _check_files(data, out, plot)
 
     from likewise.active import compare
-    from likewise.cli._fitting import with_ids
     from likewise.cli._tables import standardized
     from likewise.cli._write import csv_text, write_table
 
     with gathered_warnings() as notes, Outputs() as outputs:
         table = _read(data, columns_of(id_column, features, drop, label), not no_header, encoding)
+        notes.names = table.ids
         classes = _classes(table, label, data)
         k = len(set(classes)) if clusters is None else clusters
         if k > len(classes):
@@ -198,7 +198,7 @@ def command(
         columns = _columns(curves)
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, columns))
-    notes = [with_ids(note, table.ids) for note in [*notes, *_remarks(found, budget)]]
+    notes += [render(remark, table.ids) for remark in _remarks(found, budget)]
     rows = found.rows(reach)
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
@@ -313,12 +313,15 @@ def _teller(step: Callable[[str], None]) -> Callable[[int, int], None]:
     return lambda n_done, n_runs: step(f"{n_done} of {n_runs} interviews")
 
 
-def _remarks(found: Any, budget: int) -> list[str]:
+def _remarks(found: Any, budget: int) -> list[LikewiseWarning]:
     remarks = []
     if found.errors:
-        remarks.append(f"{len(found.errors)} run(s) failed, the first {found.errors[0]}")
+        first = found.errors[0]
+        text = f"{len(found.errors)} run(s) failed, the first {first}"
+        remarks.append(LikewiseWarning(text, rows=first.rows))
     if (most := int(found.n_answers[-1])) < budget:
-        remarks.append(f"no run took more than {most} answers: after these there was nothing left to ask.")
+        text = f"no run took more than {most} answers: after these there was nothing left to ask."
+        remarks.append(LikewiseWarning(text))
     return remarks
 
 

@@ -193,8 +193,11 @@ class SoftmaxClusterer(HintedClusterer):
         """
         if self.n_clusters == 1 and (hints.answers < 3).any():
             raise InfeasibleSupervisionError(
-                f"{type(self).__name__}: with n_clusters=1 all rows are together: no triplet can leave one "
-                "out. Ask for at least two clusters, or drop the triplets."
+                "{estimator}: with n_clusters=1 all rows are together: no triplet can leave one out.",
+                "Ask for at least two clusters, or drop the triplets.",
+                parameter="n_clusters",
+                kinds=("triplets",),
+                estimator=type(self).__name__,
             )
         told = Told.of(hints, rows, use_neither=self.neither == "use")
         links = told.hints.to_links()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,17 @@ from sklearn.utils.validation import has_fit_parameter
 
 from likewise._html import render_table
 from likewise._rows import lies_elsewhere
-from likewise.base import warn_caller
+from likewise.base import Warned, repeat_warnings, warn_caller
 from likewise.evaluation._codes import check_same_rows
 from likewise.evaluation._hint_folds import HintFold, HintKFold
 from likewise.evaluation._hint_scores import HeldOut, HintScoring, check_scoring
-from likewise.exceptions import SupervisionError, TooFewClustersWarning, UnsupportedSupervisionError
+from likewise.exceptions import (
+    LikewiseError,
+    SupervisionError,
+    TooFewClustersWarning,
+    UnsupportedSupervisionError,
+    render,
+)
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -57,6 +62,8 @@ class HintValidation:
         The name of the score.
     failure : str or None
         Why a fit failed, if one did; `score` is then `error_score`.
+    exception : LikewiseError or None
+        The same as an error; what another library raised becomes a plain `LikewiseError`.
     """
 
     score: float
@@ -69,6 +76,7 @@ class HintValidation:
     fit_times: FloatArray
     scoring: str
     failure: str | None = None
+    exception: LikewiseError | None = None
 
     def __str__(self) -> str:
         if self.failure is not None:
@@ -196,7 +204,8 @@ class FoldResult:
     held: HeldOut | None
     fit_time: float
     failure: str | None
-    warned: tuple[tuple[type[Warning], str], ...]
+    exception: LikewiseError | None
+    warned: tuple[Warned, ...]
 
 
 def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[HintFold]:
@@ -243,7 +252,7 @@ def _fit_and_ask(
     place: int, estimator: Any, X: Any, fold: HintFold, as_links: bool, raises: bool
 ) -> tuple[int, FoldResult]:
     began = time.perf_counter()
-    held, failure = None, None
+    held, failure, exception = None, None, None
     with warnings.catch_warnings(record=True) as caught:
         # Each fit may warn; told once by retell_warnings, they are not a flood, and they reach the caller
         # from other processes too.
@@ -256,9 +265,12 @@ def _fit_and_ask(
             if raises:
                 raise
             fit_time, failure = time.perf_counter() - began, f"{type(error).__name__}: {error}"
+            known = isinstance(error, LikewiseError)
+            exception = error.with_traceback(None) if known else LikewiseError(render(error))
     # The search itself shows which numbers of clusters are too small: no warning for every fold.
     kept = (w for w in caught if not issubclass(w.category, TooFewClustersWarning))
-    return place, FoldResult(held, fit_time, failure, tuple((w.category, str(w.message)) for w in kept))
+    warned = tuple(Warned.from_record(w) for w in kept)
+    return place, FoldResult(held, fit_time, failure, exception, warned)
 
 
 def fit_with_hints(estimator: Any, X: Any, hints: Supervision, as_links: bool) -> Any:
@@ -302,21 +314,14 @@ def cluster_chances(model: Any, X: Any) -> FloatArray:
 
 def retell_warnings(results: Iterable[FoldResult]) -> None:
     """Tell the caller of the warnings of all fits, one for each category."""
-    told: dict[type[Warning], Counter[str]] = {}
-    for result in results:
-        for category, message in result.warned:
-            told.setdefault(category, Counter())[message] += 1
-    for category, messages in told.items():
-        more = messages.total() - 1
-        also = f" ({more} more such warning(s) from other fits.)" if more else ""
-        warn_caller(f"{next(iter(messages))}{also}", category)
+    repeat_warnings(warned for result in results for warned in result.warned)
 
 
 def summarise(
     results: list[FoldResult], folds: list[HintFold], score: Any, scoring: Any, error_score: Any
 ) -> HintValidation:
     """Put the folds of one candidate together."""
-    failures = [result.failure for result in results if result.failure is not None]
+    failures = [result for result in results if result.failure is not None]
     nan = np.full(len(folds), np.nan)
     found = HintValidation(
         score=np.nan,
@@ -331,7 +336,13 @@ def summarise(
     )
     if failures:
         whole = float(error_score)
-        return replace(found, score=whole, split_scores=np.full(len(folds), whole), failure=failures[0])
+        return replace(
+            found,
+            score=whole,
+            split_scores=np.full(len(folds), whole),
+            failure=failures[0].failure,
+            exception=failures[0].exception,
+        )
     parts = [result.held for result in results if result.held is not None]
     joined = HeldOut.joined(parts)
     total = score(joined)

@@ -111,7 +111,8 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         A column for each of: method, params and ``param_<name>``, n_clusters, ``mean_test_score`` (over all
         held-out questions together, each counted once), ``error_test_score`` (its standard error),
         ``rank_test_score``, tied, ``split<i>_test_score``, pair_accuracy, triplet_accuracy, mean_fit_time,
-        failure. ``pandas.DataFrame(search.cv_results_)`` is a table of it.
+        failure (why a fit failed), exception (the same as a `LikewiseError`).
+        ``pandas.DataFrame(search.cv_results_)`` is a table of it.
     best_estimator_ : estimator
         The chosen candidate, fitted with all hints.
     best_method_ : str
@@ -412,6 +413,7 @@ def _table(candidates: list[_Candidate], found: list[HintValidation], ties: np.n
         table[name] = np.array([getattr(one, name) for one in found])
     table["mean_fit_time"] = np.array([one.fit_times.mean() for one in found])
     table["failure"] = np.array([one.failure for one in found], dtype=object)
+    table["exception"] = np.array([one.exception for one in found], dtype=object)
     return table
 
 

@@ -41,7 +41,11 @@ class ApartComponents:
             if len(group) > k:
                 raise InfeasibleSupervisionError(
                     f"{len(group)} rows must be apart from one another ({self._some(group)}), "
-                    f"but there are only {k} clusters. Ask for at least {len(group)}."
+                    f"but there are only {k} clusters.",
+                    f"Ask for at least {len(group)}.",
+                    rows=self.rows[self._first_rows[group]],
+                    parameter="n_clusters",
+                    kinds=("links",),
                 )
         self._last: np.ndarray | None = None
 
@@ -174,12 +178,16 @@ class ApartComponents:
             put(p, options.pop(), +1)
             if len(stack) == len(part):
                 return
-        stuck_row, around = self._some([nodes[stuck]]), self._some(sorted(near[nodes[stuck]]))
+        node, neighbors = nodes[stuck], sorted(near[nodes[stuck]])
         proved = f"none was found in {_MAX_STEPS} steps" if stack else "no labelling keeps them all"
         raise InfeasibleSupervisionError(
             f"{len(part)} components are tied by cannot-links, and with {self._k} clusters {proved}. "
-            f"It fails at {stuck_row}, which must be apart from {around}. "
-            "Ask for more clusters, drop some of these links, or use PCKMeans, where links are soft."
+            f"It fails at {self._some([node])}, which must be apart from {self._some(neighbors)}.",
+            "Ask for more clusters, drop some of these links, or use {PCKMeans}, where links are soft.",
+            rows=self.rows[self._first_rows[[node, *neighbors]]],
+            parameter="n_clusters",
+            kinds=("links",),
+            terms=("PCKMeans",),
         )
 
 

@@ -139,7 +139,11 @@ class MMC(MetricLearner):
             if len(pairs.cannot):
                 raise InfeasibleSupervisionError(
                     "MMC: must-linked rows do not differ where cannot-linked ones do, so these can be put "
-                    "as far apart as one likes. Set regularization above 0."
+                    "as far apart as one likes.",
+                    "Set regularization above 0.",
+                    parameter="regularization",
+                    kinds=("links",),
+                    estimator="MMC",
                 )
             return Learned(np.eye(d))  # all cannot-links join identical rows, of which a warning tells
         U, weight = U[use], pairs.cannot_weights[use] / pairs.cannot_weights.sum()
@@ -162,8 +166,11 @@ class MMC(MetricLearner):
                 else "cannot-links, so distances could fall"
             )
             raise InfeasibleSupervisionError(
-                f"MMC: there are no {lacking} without end. Give links of both kinds, or use "
-                f"{'ITML' if not n_must else 'RCA or ITML'}, which can do without."
+                f"MMC: there are no {lacking} without end.",
+                "Give links of both kinds, or use "
+                f"{'ITML' if not n_must else 'RCA or ITML'}, which can do without.",
+                kinds=("links",),
+                estimator="MMC",
             )
 
 

@@ -115,8 +115,11 @@ class RCA(MetricLearner):
         n_cannot = len(hints.cannot) + len(hints.cannot_groups)
         if n_cannot and self.cannot == "refuse":
             raise UnsupportedSupervisionError(
-                f"RCA learns from rows that belong together and cannot use the {n_cannot} cannot-link(s). "
-                "RCA(cannot='drop') leaves them out; ITML and MMC learn from both."
+                f"RCA learns from rows that belong together and cannot use the {n_cannot} cannot-link(s).",
+                "RCA(cannot='drop') leaves them out; ITML and MMC learn from both.",
+                parameter="cannot",
+                kinds=("links",),
+                estimator="RCA",
             )
         d = X.shape[1]
         if self.n_components is not None and self.n_components > d:

@@ -58,8 +58,11 @@ def stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
     count = hints.must_groups.n_pairs + hints.cannot_groups.n_pairs
     if count > _MOST_PAIRS:
         raise SupervisionError(
-            f"{type(estimator).__name__}: the groups state {count} links, and each of them is visited; the "
-            f"limit is {_MOST_PAIRS}. State fewer of them, as pairs, or use RCA, whose cost is that of rows."
+            f"{{estimator}}: the groups state {count} links, and each of them is visited; the "
+            f"limit is {_MOST_PAIRS}.",
+            "State fewer of them, as pairs, or use RCA, whose cost is that of rows.",
+            kinds=("links",),
+            estimator=type(estimator).__name__,
         )
     if count:
         must, must_weights = _written_out(hints.must, hints.must_weights, hints.must_groups)
@@ -92,16 +95,25 @@ def told_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither:
     said = hints.answers < 3
     if neither == "refuse" and not said.all():
         raise UnsupportedSupervisionError(
-            f"{name}: {int((~said).sum())} of {len(said)} triplets have the answer NEITHER, which says of no "
-            f"two rows that they are closer than others. {name}(neither='drop') learns from the rest."
+            f"{{estimator}}: {int((~said).sum())} of {len(said)} triplets have the answer NEITHER, which "
+            "says of no two rows that they are closer than others.",
+            "{estimator}(neither='drop') learns from the rest.",
+            parameter="neither",
+            kinds=("triplets",),
+            estimator=name,
         )
     rows, code = hints.triplets[said], hints.answers[said]
     twice = (rows[1:] == rows[:-1]).all(axis=1)  # they are sorted, and equal statements were merged
     if twice.any():
+        first = tuple(rows[1:][twice][0].tolist())
         warn_caller(
-            f"{name}: {int(twice.sum())} triplet(s) have contradictory answers, the first of rows "
-            f"{tuple(rows[1:][twice][0].tolist())}. All are weighed against one another.",
-            InconsistentSupervisionWarning,
+            InconsistentSupervisionWarning(
+                f"{{estimator}}: {int(twice.sum())} triplet(s) have contradictory answers, the first of rows "
+                f"{first}. All are weighed against one another.",
+                rows=first,
+                kinds=("triplets",),
+                estimator=name,
+            )
         )
     order = np.array([(0, 1, 2), (0, 2, 1), (1, 2, 0)])[code]
     a, b, c = np.take_along_axis(rows, order, axis=1).T

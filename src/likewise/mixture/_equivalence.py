@@ -127,7 +127,7 @@ class EquivalenceGaussianMixture(MixtureFamily):
         self.normalize = normalize
 
     def _relations(self, hints: Supervision) -> Callable[[], Relations]:
-        refuse_weights(hints, type(self).__name__, "Use PairwiseGaussianMixture")
+        refuse_weights(hints, type(self).__name__, "Use {PairwiseGaussianMixture}")
         refuse_large_groups(hints, self.n_clusters, type(self).__name__)
         network, large = component_network(Units.of(hints), self.n_clusters)
         return lambda: EquivalenceRelations(network, large, normalize=self.normalize)

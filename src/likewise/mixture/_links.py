@@ -132,9 +132,12 @@ def _enumerated(
             if not allowed[g - lo].any():
                 raise InfeasibleSupervisionError(
                     f"n_clusters={n_classes}: {size} must-link components are kept apart by "
-                    f"{last[g] - first[g]} cannot-links in a way that no labelling keeps. Ask for more "
-                    "clusters, drop a cannot-link, or use PairwiseGaussianMixture(relations='pairs'), which "
-                    "weighs links one by one."
+                    f"{last[g] - first[g]} cannot-links in a way that no labelling keeps.",
+                    "Ask for more clusters, drop a cannot-link, or use "
+                    "{PairwiseGaussianMixture}(relations='pairs'), which weighs links one by one.",
+                    parameter="n_clusters",
+                    kinds=("links",),
+                    terms=("PairwiseGaussianMixture",),
                 )
         factors.append(GroupFactor(units[lo : lo + step], allowed, np.ones(len(allowed))))
     return factors
@@ -156,9 +159,14 @@ def refuse_large_groups(hints: Supervision, n_clusters: int, name: str) -> None:
     largest = max((len(group) for group in hints.without_conflicts().cannot_groups), default=0)
     if largest > n_clusters:
         raise InfeasibleSupervisionError(
-            f"{name}: a group says of {largest} rows that no two are together, but n_clusters={n_clusters}. "
-            "Ask for more clusters, or use PairwiseGaussianMixture(relations='pairs'), which weighs links "
-            "one by one."
+            f"{{estimator}}: a group says of {largest} rows that no two are together, but "
+            f"n_clusters={n_clusters}.",
+            "Ask for more clusters, or use {PairwiseGaussianMixture}(relations='pairs'), which weighs links "
+            "one by one.",
+            parameter="n_clusters",
+            kinds=("links",),
+            estimator=name,
+            terms=("PairwiseGaussianMixture",),
         )
 
 
@@ -173,8 +181,11 @@ def refuse_weights(hints: Supervision, name: str, way_on: str) -> None:
     """Refuse links of unequal weight where a method has no way to weigh them."""
     if has_weights(hints):
         raise UnsupportedSupervisionError(
-            f"{name}: links carry weights, and here a link holds or it does not. {way_on}, or state the "
-            "links without weights."
+            "{estimator}: links carry weights, and here a link holds or it does not.",
+            f"{way_on}, or state the links without weights.",
+            kinds=("links",),
+            estimator=name,
+            terms=("PairwiseGaussianMixture",),
         )
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from likewise.active import Answer, Question, Reply
 from likewise.base import integer, real, warn_caller
-from likewise.exceptions import SupervisionError
+from likewise.exceptions import LikewiseWarning, SupervisionError
 from likewise.oracles._dawid_skene import (
     FloatArray,
     Judgement,
@@ -210,7 +210,7 @@ class Annotators:
                 f"{_listed(alone)} answered nothing that somebody else answered too, and nothing tells how "
                 f"reliable they are; they are taken to be right with the chance {accuracy:g}. Put some "
                 "questions to two people.",
-                UserWarning,
+                LikewiseWarning,
             )
 
     def __repr__(self) -> str:

@@ -50,7 +50,10 @@ class ToldBags:
             if around is not None and label not in around:
                 raise InconsistentSupervisionError(
                     f"row {row} has the label {label!r}, but its bag {bags.names[codes[row]]!r} holds only "  # type: ignore[union-attr]
-                    f"{sorted_values(around)}. Correct one of the two."
+                    f"{sorted_values(around)}.",
+                    "Correct one of the two.",
+                    rows=(row,),
+                    kinds=("bags", "labels"),
                 )
         labelled = np.flatnonzero(own >= 0)
         codes[labelled] = len(sets_of) + np.arange(len(labelled))

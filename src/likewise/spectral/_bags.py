@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from likewise.base import Rule, choice, either, real, warn_caller
+from likewise.exceptions import LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe
 from likewise.spectral._bag_terms import ToldBags, Variant, bag_terms
 from likewise.spectral._base import Partition, SpectralFamily
@@ -240,7 +241,7 @@ class BagSpectralClustering(SpectralFamily):
                 warn_caller(
                     f"{type(self).__name__}: none of the {len(hints.bags)} bags has labels, so the bags say "
                     "nothing here.",
-                    UserWarning,
+                    LikewiseWarning,
                 )
             return _with_bags(self._part(_matrix(linked, linked.weights, []), graph, rng, last), told)
         plain = None if last is None or last.rows.shape[1] != self.n_clusters else last.plain

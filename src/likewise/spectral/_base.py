@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from likewise._compat import check_random_state, with_callbacks
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import link_satisfaction
-from likewise.exceptions import InconsistentSupervisionWarning
+from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities, with_self_loops
 from likewise.spectral._eigen import Eigen, leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
@@ -337,11 +337,16 @@ class SpectralFamily(HintedClusterer):
         """Warn of rows that are linked though their bags share no label, unless links alone contradict."""
         found = None if len(closure.conflicts) else SetsOfRows.of(sets, closure).clash()
         if found is not None:
+            chain = closure.path(*found)
             warn_caller(
-                f"{type(self).__name__}: the bags of rows {found[0]} and {found[1]} share no label, yet the "
-                f"rows are joined through {' – '.join(map(str, closure.path(*found)))}. Here the must-links "
-                "win.",
-                InconsistentSupervisionWarning,
+                InconsistentSupervisionWarning(
+                    f"{{estimator}}: the bags of rows {found[0]} and {found[1]} share no label, yet the "
+                    f"rows are joined through {' – '.join(map(str, chain))}. Here the must-links win.",
+                    rows=found,
+                    chain=chain,
+                    kinds=("bags", "links"),
+                    estimator=type(self).__name__,
+                )
             )
 
     def _recipe(self, n_samples: int) -> Recipe:
@@ -380,17 +385,21 @@ class SpectralFamily(HintedClusterer):
         n_parts, part = connected_components(csr_array(weights), directed=False)
         alone = int((np.bincount(part) == 1).sum()) if n_parts > 1 else 0
         if alone and graph.n_samples > 1:
+            rows = np.flatnonzero(np.bincount(part)[part] == 1)
             warn_caller(
-                f"{name}: {alone} row(s) are like no other row, the first of them row "
-                f"{np.flatnonzero(np.bincount(part)[part] == 1)[0]}. Only hints can tell where they belong.",
-                UserWarning,
+                LikewiseWarning(
+                    f"{{estimator}}: {alone} row(s) are like no other row, the first of them row {rows[0]}.",
+                    "Only hints can tell where they belong.",
+                    rows=rows[:1],
+                    estimator=name,
+                )
             )
         if n_parts - alone > self.n_clusters > 1:
             warn_caller(
                 f"{name}: the graph falls into {n_parts - alone} parts, more than the {self.n_clusters} "
                 "clusters asked for; which parts come together is left to chance and hints. More neighbours "
                 "(n_neighbors) join them.",
-                UserWarning,
+                LikewiseWarning,
             )
 
     def _part(

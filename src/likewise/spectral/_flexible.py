@@ -205,20 +205,27 @@ class FlexibleSpectralClustering(SpectralFamily):
             return float(values[-1])
         n_positive = int((values > _NONE * values[0]).sum())
         raise InfeasibleSupervisionError(
-            f"{type(self).__name__}: n_clusters={self.n_clusters} wants {self.n_clusters - 1} eigenvectors "
+            f"{{estimator}}: n_clusters={self.n_clusters} wants {self.n_clusters - 1} eigenvectors "
             f"that keep the links to level={self.level!r}, but the links have only {n_positive} positive "
-            "eigenvalue(s). Give links among more rows, ask for fewer clusters, or set level='auto'."
+            "eigenvalue(s).",
+            "Give links among more rows, ask for fewer clusters, or set level='auto'.",
+            parameter="level",
+            kinds=("links",),
+            estimator=type(self).__name__,
         )
 
     def _refuse_too_few(self, found: Feasible, most: float) -> None:
         if len(found.costs) == self.n_clusters - 1:
             return
         raise InfeasibleSupervisionError(
-            f"{type(self).__name__}: n_clusters={self.n_clusters} wants {self.n_clusters - 1} eigenvectors "
+            f"{{estimator}}: n_clusters={self.n_clusters} wants {self.n_clusters - 1} eigenvectors "
             f"that keep the links to level={self.level!r} (of {most:.3g}) and part the rows, but "
             f"{len(found.costs)} exist(s): where must-links outweigh cannot-links, one cluster of all rows "
-            "keeps them too, and takes the place of one. Lower the level, give cannot-links, or set "
-            "level='auto'."
+            "keeps them too, and takes the place of one.",
+            "Lower the level, give cannot-links, or set level='auto'.",
+            parameter="level",
+            kinds=("links",),
+            estimator=type(self).__name__,
         )
 
     def _parted(self, found: Feasible, level: float, beta: float, graph: Graph, rng: Any) -> Cut:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from likewise.base import Rule, choice, real, warn_caller
-from likewise.exceptions import UnsupportedSupervisionError
+from likewise.exceptions import LikewiseWarning, UnsupportedSupervisionError
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import SpectralFamily
 from likewise.spectral._operator import LowRank, SpectralOperator
@@ -97,23 +97,33 @@ class RegularizedSpectralClustering(SpectralFamily):
     ) -> Supervision:
         hints = super()._check_supervision(supervision, n_samples, y, given=given)
         name, n_cannot = type(self).__name__, len(hints.cannot) + len(hints.cannot_groups)
-        way_on = "cannot='drop' leaves them out; SpectralLearning and FlexibleSpectralClustering use both."
+        fields: dict[str, Any] = {
+            "suggestion": "{cannot='drop'} leaves them out; {SpectralLearning} and "
+            "{FlexibleSpectralClustering} use both.",
+            "parameter": "cannot",
+            "estimator": name,
+            "terms": ("cannot='drop'", "SpectralLearning", "FlexibleSpectralClustering"),
+        }
         if n_cannot and self.cannot == "refuse":
             raise UnsupportedSupervisionError(
-                f"{name} learns from must-links and cannot use the {n_cannot} cannot-link(s). {way_on}"
+                f"{{estimator}} learns from must-links and cannot use the {n_cannot} cannot-link(s).",
+                kinds=("links",),
+                **fields,
             )
         sets = LabelSets.of(hints.bags, n_samples)
         apart = (sets.holds @ sets.holds.T).nnz < len(sets.sizes) ** 2
         if apart and self.cannot == "refuse":
             raise UnsupportedSupervisionError(
-                f"{name} learns from must-links and cannot use the cannot-links between rows of bags that "
-                f"share no label. {way_on}"
+                "{estimator} learns from must-links and cannot use the cannot-links between rows of bags "
+                "that share no label.",
+                kinds=("bags",),
+                **fields,
             )
         if sets.known.any() and not len(hints.must) and not len(hints.must_groups):
             warn_caller(
                 f"{name}: for {self.n_clusters} clusters the bags imply no must-links, so they say nothing "
                 "here.",
-                UserWarning,
+                LikewiseWarning,
             )
         return hints
 

@@ -6,7 +6,7 @@ Components are found by pointers that are shortened, a handful of passes over th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -127,19 +127,28 @@ class Closure:
         A must group counts as links from its first row to each of the others.
         """
         if self.component[i] != self.component[j]:
-            raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.")
+            raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.", rows=(i, j))
         return shortest_path(self._graph, i, j)
 
-    def describe_contradiction(self, name_rows: Callable[[Iterable[int]], list[str]]) -> str:
-        """Describe the first conflict: the cannot-link, and the chain of must-links that breaks it."""
-        chain = name_rows(self.path(*self.conflicts[0].tolist()))
+    def contradiction(
+        self, name_rows: Callable[..., list[str]], rows: IntArray | None = None
+    ) -> InconsistentSupervisionError:
+        """Return the error about the first of the conflicts, for hints that may be about `rows` alone.
+
+        `name_rows` returns what messages call some rows.
+        """
+        path = self.path(*self.conflicts[0].tolist())
+        chain = name_rows(path, among=rows)
+        steps = path if rows is None else rows[path].tolist()
         more = len(self.conflicts) - 1
-        return (
+        return InconsistentSupervisionError(
             f"rows {chain[0]} and {chain[-1]} cannot be linked, yet are joined by must-links through "
-            f"{' – '.join(chain)}."
-            f"{f' ({more} more such contradictions follow.)' if more else ''} "
+            f"{' – '.join(chain)}.{f' ({more} more such contradictions follow.)' if more else ''}",
             "Drop one of these, or use closure(on_conflict='drop') or hints.without_conflicts(), "
-            "which let the must-links win."
+            "which let the must-links win.",
+            rows=(steps[0], steps[-1]),
+            chain=steps,
+            kinds=("links",),
         )
 
     def relation(self, i: int, j: int) -> Relation:

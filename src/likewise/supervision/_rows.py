@@ -84,7 +84,8 @@ def check_rows(values: Any, n_samples: int, *, width: int | None, what: str) -> 
     if wrong.size:
         at = int(wrong[0]) // (width or 1)
         raise SupervisionError(
-            f"{what}[{at}] names row {flat[wrong[0]]}, but the rows are numbered 0 to {n_samples - 1}."
+            f"{what}[{at}] names row {flat[wrong[0]]}, but the rows are numbered 0 to {n_samples - 1}.",
+            parameter=what,
         )
     return array.astype(np.int64, copy=False)
 
@@ -104,8 +105,9 @@ def check_weights(weights: Any, n: int, *, what: str) -> FloatArray:
     bad = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
     if bad.size:
         raise SupervisionError(
-            f"{what}[{bad[0]}] is {array[bad[0]]}; weights must be finite and above 0. "
-            "Leave out a hint that should not count."
+            f"{what}[{bad[0]}] is {array[bad[0]]}; weights must be finite and above 0.",
+            "Leave out a hint that should not count.",
+            parameter=what,
         )
     return array
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from likewise.exceptions import InconsistentSupervisionError, SupervisionError
+from likewise.exceptions import SupervisionError
 from likewise.supervision import _closure, _implied
 from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, OnConflict, Relation
@@ -556,7 +556,7 @@ class Supervision:
         """
         closed = _closure.close(self.links, self.n_samples, on_conflict)
         if on_conflict == "raise" and len(closed.conflicts):
-            raise InconsistentSupervisionError(closed.describe_contradiction(self._name_rows))
+            raise closed.contradiction(self._name_rows)
         return closed
 
     @cached_property
