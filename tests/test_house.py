@@ -10,7 +10,18 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "likewise"
 FLOORS = [
-    {"exceptions", "kernels", "_optional", "_compat", "_files", "_html", "_locks", "_threads", "_typing"},
+    {
+        "exceptions",
+        "kernels",
+        "_optional",
+        "_compat",
+        "_files",
+        "_html",
+        "_locks",
+        "_reasons",
+        "_threads",
+        "_typing",
+    },
     {"supervision", "hierarchy"},
     {
         "base",

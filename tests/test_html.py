@@ -26,7 +26,7 @@ RESULTS = {
     "no hints": Supervision.none(3),
     "links": link_satisfaction(LABELS, LINKS),
     "triplets": triplet_satisfaction(LABELS, TRIPLETS),
-    "question": Question.pair(0, 1, why=ROUGE, score=0.5),
+    "question": Question.pair(0, 1, reason=ROUGE, score=0.5),
     "scores": scores(LABELS, LABELS),
     "pairs": pairwise_precision_recall_f(LABELS, LABELS),
     "comparison": Comparison({ROUGE: {0: TRACE}}),

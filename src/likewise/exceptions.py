@@ -115,13 +115,13 @@ _MAX_NAMED = 10  # rows whose ids `render` adds
 
 
 class Names(Protocol):
-    """The names of rows: a sequence, `RowIds`, or a mapping from row numbers."""
+    """The names of rows: a sequence, `RowIds`, or a mapping from row numbers or ids."""
 
-    def __getitem__(self, row: int, /) -> Any:
+    def __getitem__(self, row: Any, /) -> Any:
         """Return the name of a row."""
 
 
-def get_name(names: Names | None, row: int) -> str | None:
+def get_name(names: Names | None, row: int | str) -> str | None:
     """Return the name of a row, or None if it has none."""
     try:
         return None if names is None else str(names[row])
@@ -502,7 +502,7 @@ def render(
     return text or type(message).__name__
 
 
-def describe_cause(error: BaseException) -> str:
+def describe_cause(error: BaseException | str) -> str:
     """Return the first line of another library's error without its full stop, to be quoted in a sentence."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".")

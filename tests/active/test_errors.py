@@ -135,7 +135,7 @@ def test_with_two_clusters_the_first_link_is_checked():
     assert y2[first.rows[0]] != y2[first.rows[1]]
     interview.tell(first, "SAME")  # wrong
     check = interview.ask()
-    assert "confirms or refutes" in check.why
+    assert "confirms or refutes" in str(check.reason)
     answer_all(interview, LabelOracle(y2), 25)
     assert adjusted_rand_score(y2, interview.labels_) > 0.9
 
@@ -263,7 +263,7 @@ def test_the_only_link_between_two_groups_is_checked_once():
     interview, groups = make_merged_groups()
     check = interview.ask()
     assert is_across(check, groups)
-    assert "the only link between groups of 3 and 3 rows" in check.why
+    assert "the only link between groups of 3 and 3 rows" in str(check.reason)
     interview.tell(check, "SAME")
     assert not is_across(interview.ask(), groups)
     assert len(np.unique(interview.labels_[np.concatenate(groups)])) == 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from likewise import MPCKMeans, PCKMeans, Supervision
-from likewise.active import FarthestFirst, Interview, NodeUncertainty, Question, RandomPairs
+from likewise.active import FarthestFirst, Interview, NodeUncertainty, Question, RandomPairs, Reason
 from likewise.exceptions import FileFormatError, LikewiseError
 
 X = np.array([[0.0, 1.0], [0.2, 1.0], [0.4, 0.0], [5.0, 1.0], [5.2, 3.0], [5.4, 1.0]])
@@ -33,7 +33,7 @@ class Own:
 def saved(tmp_path):
     interview = Interview(X, n_clusters=2, strategy=RandomPairs(), seed=4, budget=9)
     interview.tell(
-        Question.pair(3, 0, score=0.25, why="Far apart."), "DIFFERENT", annotator="Zoë", seconds=1.5
+        Question.pair(3, 0, score=0.25, reason="Far apart."), "DIFFERENT", annotator="Zoë", seconds=1.5
     )
     interview.skip(Question.pair(1, 2))
     interview.tell(Question.triplet(5, 1, 0), "UNSURE", time="2026-03-09T12:00:00")
@@ -47,6 +47,24 @@ def edited(path, **changes):
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(content | changes), encoding="utf-8")
     return path
+
+
+def test_a_reason_follows_its_rows_into_a_file_and_back(tmp_path):
+    interview = Interview(X, n_clusters=2, ids=list("abcdef"))
+    reason = Reason("{Row} is near to {row}.", (3, 5))
+    interview.tell(Question.pair(3, 0, reason=reason), "SAME")
+    path = tmp_path / "interview.json"
+    interview.save(path)
+    entry = json.loads(path.read_text(encoding="utf-8"))["history"][0]
+    assert entry["why"] == "Row 3 is near to row 5."
+    assert entry["reason"] == {"template": "{Row} is near to {row}.", "rows": ["d", "f"]}
+    again = Interview.load(path, X, ids=list("abcdef"))
+    assert again.replies[0].question.reason == reason
+
+
+def test_a_file_with_the_reason_as_a_sentence_is_read(saved):
+    _, path = saved
+    assert Interview.load(path, X).replies[0].question.reason == Reason("Far apart.")
 
 
 def test_a_file_can_be_read_by_people(saved):

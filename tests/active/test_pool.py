@@ -7,11 +7,20 @@ import pytest
 
 from likewise import MPCKMeans, Supervision
 from likewise._rows import ArrayRows, Rows
-from likewise.active import Answer, FarthestFirst, Interview, OddOne, Piles, Pool, Question, RandomPairs
+from likewise.active import (
+    Answer,
+    FarthestFirst,
+    Interview,
+    OddOne,
+    Piles,
+    Pool,
+    Question,
+    RandomPairs,
+    Reason,
+)
 from likewise.active import _checks as checks_module
 from likewise.active import _doubt as doubt_module
 from likewise.active._questions import Reply
-from likewise.active._renumber import question_as, reply_as
 from likewise.datasets import MemmapRows
 from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.oracles import LabelOracle
@@ -257,7 +266,7 @@ def test_without_a_model_the_first_pool_stays():
     told(talk, 5)
     np.testing.assert_array_equal(talk.pool_rows, first)
     talk.strategy = RandomPairs()
-    assert talk.ask().why == "Drawn at random."
+    assert str(talk.ask().reason) == "Drawn at random."
 
 
 def test_a_saved_interview_goes_on_with_the_same_question(path, tmp_path):
@@ -310,17 +319,19 @@ def test_nothing_is_held_of_all_rows(tmp_path):
 
 
 def test_answers_and_words_are_renumbered():
-    tray = Question.piles([1, 3, 4], why="It is in doubt where 3, 4 belong; 1 stands for 50% of 40.")
-    reply = reply_as(Reply(tray, Piles([[1, 3], [4]])), lambda row: 10 * row)
-    assert reply.question.why == "It is in doubt where 30, 40 belong; 10 stands for 50% of 40."
+    reason = Reason("It is in doubt where {list:2} belong; {list:1} stands for 50% of 40.", (3, 4, 1))
+    tray = Question.piles([1, 3, 4], reason=reason)
+    reply = Reply(tray, Piles([[1, 3], [4]])).renumber(lambda row: 10 * row)
+    assert str(reply.question.reason) == "It is in doubt where 30, 40 belong; 10 stands for 50% of 40."
     assert reply.answer == Piles([[10, 30], [40]])
-    odd = reply_as(Reply(Question.odd([1, 3, 4]), OddOne(3)), lambda row: 10 * row)
+    odd = Reply(Question.odd([1, 3, 4]), OddOne(3)).renumber(lambda row: 10 * row)
     assert odd.answer == OddOne(30)
-    pair = Question.pair(2, 5, score=0.5, why="Row 2 is near row 5; of which 2 and 5 rows are known.")
-    assert question_as(pair, lambda row: row + 90).why == (
+    reason = Reason("{Row} is near {row}; of which 2 and 5 {things} are known.", (2, 5))
+    pair = Question.pair(2, 5, score=0.5, reason=reason)
+    assert str(pair.renumber(lambda row: row + 90).reason) == (
         "Row 92 is near row 95; of which 2 and 5 rows are known."
     )
-    assert question_as(Question.triplet(4, 1, 3), lambda row: 10 * row).rows == (40, 10, 30)
+    assert Question.triplet(4, 1, 3).renumber(lambda row: 10 * row).rows == (40, 10, 30)
 
 
 @pytest.mark.parametrize(

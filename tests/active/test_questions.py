@@ -10,7 +10,7 @@ from likewise.exceptions import SupervisionError
 
 
 def test_a_pair_is_ascending_and_known_by_its_rows():
-    question = Question.pair(np.int64(7), 3, score=np.float64(0.5), why="Why not?")
+    question = Question.pair(np.int64(7), 3, score=np.float64(0.5), reason="Why not?")
     assert question.rows == (3, 7)
     assert [type(row) for row in question.rows] == [int, int]
     assert type(question.score) is float

@@ -27,7 +27,7 @@ def interview(X, k, **more):
 def test_first_it_is_asked_whether_the_clusters_are_apart():
     question = interview(two_lines(), 2).ask()
     assert SIDE[question.rows[0]] != SIDE[question.rows[1]]
-    assert "are they one" in question.why
+    assert "are they one" in str(question.reason)
 
 
 def test_a_row_is_put_beside_the_nearest_of_its_likeliest_class():
@@ -35,7 +35,7 @@ def test_a_row_is_put_beside_the_nearest_of_its_likeliest_class():
     held.tell(held.ask(), "DIFFERENT")
     question = held.ask()
     assert SIDE[question.rows[0]] == SIDE[question.rows[1]]
-    assert "speaks for near rows" in question.why
+    assert "speaks for near rows" in str(question.reason)
     assert question.score > 0
 
 

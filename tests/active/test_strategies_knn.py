@@ -63,7 +63,7 @@ def test_the_row_between_groups_is_asked_against_the_likeliest_first():
     rows = standardized(X)
     chance = twin.group_chances(rows, [[0, 1], [5, 6]], 10, 1.0, 3)
     assert question.score == pytest.approx(1 - max(chance))
-    assert "is in its likeliest group with a chance of 62%" in question.why
+    assert "is in its likeliest group with a chance of 62%" in str(question.reason)
 
 
 def test_the_smallest_maximum_is_asked_and_not_the_largest_entropy():
@@ -153,7 +153,7 @@ def test_units_of_the_columns_do_not_matter():
 
 def test_groups_are_explored_first():
     question = ProbabilisticKNN().choose(told(line(0, 1, 2, 9), cannot=[(0, 3)], n_clusters=3), 1)[0]
-    assert "farthest" in question.why
+    assert "farthest" in str(question.reason)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_questions_are_distinct_askable_and_the_same_each_time(strategy, seed, n
     questions = strategy.choose(state, n)
     assert len(questions) <= n
     assert len({question.key for question in questions}) == len(questions)
-    assert all(state.can_ask(question) and question.why for question in questions)
+    assert all(state.can_ask(question) and str(question.reason) for question in questions)
     assert strategy.choose(state, n) == questions  # now from the cache
     assert strategy.choose(drawn_state(seed, strategy, cache={}), n) == questions
     assert strategy.choose(state, 1) == questions[:1]

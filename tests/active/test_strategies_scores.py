@@ -170,7 +170,7 @@ def test_global_uncertainty_is_largest_between_the_clusters():
     state = told(X, cannot=[(0, 79)], n_clusters=2, labels=labels)
     question = NodeUncertainty("global").choose(state, 1)[0]
     assert {39, 40} & {*question.rows}
-    assert "may be of" in question.why
+    assert "may be of" in str(question.reason)
 
 
 def test_global_uncertainty_looks_at_the_embedding_of_the_model():
@@ -235,7 +235,7 @@ def test_compound_uncertainty_is_the_mean_of_local_and_density():
     wanted = (local + twin.density_entropy(X, labels) / np.log(3)) / 2
     question = NodeUncertainty("compound").choose(state, 1)[0]
     assert question.score == pytest.approx(wanted[3:].max())
-    assert "uncertain by its neighbours and by all rows" in question.why
+    assert "uncertain by its neighbours and by all rows" in str(question.reason)
     assert NodeUncertainty("compound").name == "node-compound"
 
 
@@ -262,12 +262,12 @@ def test_node_uncertainty_explores_first_and_the_graph_is_found_once(monkeypatch
     more = {"labels": np.array([0, 0, 1, 1, 1, 1]), "cache": cache}
     exploring = NodeUncertainty("local", 2).choose(told(X, cannot=[(0, 5)], n_clusters=3, **more), 1)[0]
     assert calls == []
-    assert "farthest" in exploring.why
+    assert "farthest" in str(exploring.reason)
     for _ in range(2):
         question = NodeUncertainty("local", 2).choose(told(X, cannot=[(0, 5)], n_clusters=2, **more), 1)[0]
     assert calls == [2]
     assert (question.rows, question.score) == ((0, 2), 1.0)
-    assert question.why.startswith("Row 2 has 100% of its neighbours in other clusters")
+    assert str(question.reason).startswith("Row 2 has 100% of its neighbours in other clusters")
 
 
 # ---------------------------------------------------------------------- marginal uncertainty
@@ -290,7 +290,7 @@ def test_the_pair_nearest_to_a_coin_toss_is_asked():
     assert found[0].rows == (1, 2)
     assert {found[1].rows, found[2].rows} == {(0, 2), (2, 3)}
     assert found[0].score == pytest.approx(-(0.58 * np.log(0.58) + 0.42 * np.log(0.42)))
-    assert "chance 0.58" in found[0].why
+    assert "chance 0.58" in str(found[0].reason)
 
 
 def test_the_pair_nearest_to_a_coin_toss_is_passed_over_once_asked_or_implied():

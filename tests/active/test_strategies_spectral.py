@@ -45,7 +45,7 @@ def test_without_answers_the_surest_pair_is_asked_first():
     assert scores == sorted(scores, reverse=True)
     assert questions[0].score == 2
     assert questions[-1].rows == (1, 2)  # a product of -0.05
-    assert questions[-1].why == (
+    assert str(questions[-1].reason) == (
         "The eigenvectors put them apart; by the answers so far they are together with chance 0.50."
     )
 
@@ -60,7 +60,7 @@ def test_the_chance_of_an_answer_comes_from_the_answers_by_hand():
     # ... where the relaxation says -1: that pair is the most likely to be wrong.
     assert question.rows == (0, 2)
     assert question.score == pytest.approx(2 + (1 + np.sqrt(2)) / 2)
-    assert question.why == (
+    assert str(question.reason) == (
         "The eigenvectors put them apart; by the answers so far they are together with chance 0.80."
     )
     # A relaxation that agrees with the answers leaves no reason to ask.
@@ -293,7 +293,7 @@ def test_of_many_rows_a_pool_is_looked_at_and_then_all():
     assert len({question.key for question in questions}) == 66
     seen = {row for question in questions[:10] for row in question.rows}
     assert len(seen) == 5
-    assert all(question.why == "Drawn at random." for question in questions[10:])
+    assert all(str(question.reason) == "Drawn at random." for question in questions[10:])
 
 
 @pytest.mark.parametrize("parameter", ["n_neighbors", "max_rows"])

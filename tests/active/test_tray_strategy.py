@@ -58,7 +58,7 @@ def test_rows_in_doubt_come_beside_a_placed_row_of_each_likely_group():
     assert (question.kind, question.rows) == ("piles", (1, 4, 5, 8))  # the middles of both groups
     entropy = -(0.6 * np.log(0.6) + 0.4 * np.log(0.4))
     assert question.score == pytest.approx(2 * entropy)
-    assert question.why == "It is in doubt where 4, 5 belong; 1, 8 stand for clusters."
+    assert str(question.reason) == "It is in doubt where 4, 5 belong; 1, 8 stand for clusters."
 
 
 def test_without_probabilities_the_neighbours_tell_where_there_is_doubt():
@@ -154,7 +154,7 @@ def test_trays_are_distinct_askable_and_the_same_each_time(seed, n):
         named = np.array(names)[labels]
         state = State.of(X, hints, labels=named, cache={} if cache is None else cache, **more)
         found = FillTray(size=5).choose(state, count)
-        assert all(state.can_ask(question) and question.why for question in found)
+        assert all(state.can_ask(question) and str(question.reason) for question in found)
         return found
 
     questions = chosen(n)

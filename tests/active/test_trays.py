@@ -24,7 +24,7 @@ def interview(**more):
 
 
 def test_a_tray_is_known_by_its_rows_in_any_order():
-    tray = Question.piles([np.int64(7), 3, 5], score=0.5, why="Why not?")
+    tray = Question.piles([np.int64(7), 3, 5], score=0.5, reason="Why not?")
     assert (tray.kind, tray.rows, tray.score) == ("piles", (3, 5, 7), 0.5)
     assert tray.key == Question.piles((5, 7, 3)).key != Question.odd([3, 5, 7]).key
     assert tray.text == "Which of rows 3, 5 and 7 belong together? Sort them into piles."
@@ -244,7 +244,7 @@ def test_a_sorted_tray_says_as_much_as_all_of_its_pairs(classes, aside):
 
 def test_what_was_said_of_trays_is_saved_and_comes_back(tmp_path):
     asking = interview()
-    asking.tell(Question.odd([0, 1, 3], why="Near."), 3, annotator="Ann")
+    asking.tell(Question.odd([0, 1, 3], reason="Near."), 3, annotator="Ann")
     asking.tell(Question.odd([5, 6, 7]), "SAME")
     asking.tell(Question.piles([0, 4, 5, 7]), [[7, 5], [4]])
     asking.skip(Question.piles([1, 2]))

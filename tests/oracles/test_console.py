@@ -10,13 +10,13 @@ import threading
 import numpy as np
 import pytest
 
-from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reply, Suspect
+from likewise.active import Answer, Interview, OddOne, Piles, Question, RandomPairs, Reason, Reply, Suspect
 from likewise.exceptions import OracleError
 from likewise.oracles import ConsoleOracle, LabelOracle, Wish
 from likewise.oracles._console import describe_suspect
 from patience import PATIENCE
 
-PAIR = Question.pair(3, 7, why="Row 3 is a neighbour of row 7, and row 1 of neither.")
+PAIR = Question.pair(3, 7, reason=Reason("{Row} is a neighbour of {row}, and {row} of neither.", (3, 7, 1)))
 
 
 def person(typed, **more):
@@ -99,7 +99,8 @@ def test_help_tells_why_with_the_numbers_that_are_shown():
     _, shown = asked("?\ny\n", PAIR)
     assert "Why: Number 1 is a neighbour of number 2, and row 1 of neither." in shown
     assert "b  back" in shown
-    tray = Question.piles([10, 20, 30], why="It is in doubt where 20, 30 belong; 10 stands for 50% of 40.")
+    reason = Reason("It is in doubt where {list:2} belong; {list:1} stands for 50% of 40.", (20, 30, 10))
+    tray = Question.piles([10, 20, 30], reason=reason)
     shown = asked("help\nu\n", tray)[1]
     assert "Why: It is in doubt where 2, 3 belong; 1 stands for 50% of 40." in shown
     assert "says nothing of a row" in shown

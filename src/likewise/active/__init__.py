@@ -1,5 +1,6 @@
 """Asking: questions, answers, interviews, and the strategies that choose what to ask next."""
 
+from likewise._reasons import Reason
 from likewise.active._compare import compare
 from likewise.active._comparison import Comparison, Curve, Estimate, Reached, RunFailure
 from likewise.active._evidence import Suspect
@@ -54,6 +55,7 @@ __all__ = [
     "Question",
     "RandomPairs",
     "Reached",
+    "Reason",
     "Reply",
     "RunFailure",
     "State",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._files import naming_file
+from likewise._reasons import Reason
 from likewise._rows import Rows, drawn_rows
 from likewise.active import strategies
 from likewise.active._checks import checked_data, checked_ids
@@ -242,7 +243,10 @@ def _event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
         entry["answer"] = answer_entry(event.reply.answer, ids)
         for name in ("annotator", "time", "seconds"):
             entry[name] = getattr(event.reply, name)
-    entry |= {"score": question.score, "why": question.why}
+    entry |= {"score": question.score, "why": str(question.reason)}
+    if not question.reason.is_plain:  # for whoever shows rows under other names; `why` is for readers
+        rows = [int(row) for row in question.reason.rows]
+        entry["reason"] = {"template": question.reason.template, "rows": _named(rows, ids)}
     return {name: value for name, value in entry.items() if value not in (None, "")}
 
 
@@ -253,6 +257,14 @@ def answer_entry(said: Said, ids: RowIds | None) -> Any:
     if isinstance(said, Piles):
         return {"piles": [_named(pile, ids) for pile in said.groups]}
     return str(said)
+
+
+def _reason_of(entry: Mapping[str, Any], ids: RowIds | None) -> Reason:
+    """Return why a question was chosen; older files have a sentence only."""
+    if "reason" not in entry:
+        return Reason.from_text(str(entry.get("why", "")))
+    document = entry["reason"]
+    return Reason(document["template"], _rows(document["rows"], ids))
 
 
 def _answer_of(entry: Any, ids: RowIds | None) -> Any:
@@ -386,7 +398,7 @@ class Saved:
             interview._undo_event(entry["of"])
             return
         rows = _rows(entry["rows" if ids is None else "items"], ids)
-        question = Question(entry["kind"], rows, entry.get("score"), str(entry.get("why", "")))
+        question = Question(entry["kind"], rows, entry.get("score"), _reason_of(entry, ids))
         if entry["event"] == "skip":
             interview.skip(question)
         elif entry["event"] == "answer":

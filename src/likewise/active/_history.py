@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
 from typing import Literal
@@ -34,6 +34,11 @@ class Event:
     question: Question
     reply: Reply | None = None
     undoes: int | None = None
+
+    def renumber(self, number: Callable[[int], int]) -> Event:
+        """Return an answer or a skip with other numbers for the rows."""
+        reply = None if self.reply is None else self.reply.renumber(number)
+        return Event(self.kind, self.question.renumber(number), reply)
 
 
 @dataclass(frozen=True)

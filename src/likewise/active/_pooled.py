@@ -16,7 +16,6 @@ from likewise.active._evidence import Suspect
 from likewise.active._history import Contradiction, Event
 from likewise.active._pool import LARGE, Pool, inside
 from likewise.active._questions import Key, Question, Reply
-from likewise.active._renumber import event_as, question_as
 from likewise.active._state import State
 from likewise.active._stopping import Outlook
 from likewise.active._survey import IntArray, Survey
@@ -113,7 +112,7 @@ class Pooled:
         inner = self.owner._about(self.all_rows.take(rows), self.owner.given._among(rows))
         if self.owner.model is not None:
             inner._fits.like = self._start
-        inner._hold([event_as(event, partial(_place, rows)) for event in events])
+        inner._hold([event.renumber(partial(_place, rows)) for event in events])
         return inner
 
     def interview(self) -> Interview:
@@ -122,7 +121,7 @@ class Pooled:
         if self._inner is None or not np.array_equal(self._inner[0], rows):
             self._inner = (rows, self._about(rows, events))
         inner = self._inner[1]
-        inner._hold([event_as(event, partial(_place, rows)) for event in events])
+        inner._hold([event.renumber(partial(_place, rows)) for event in events])
         inner.strategy = self.owner.strategy  # it may be changed at any time
         return inner
 
@@ -135,7 +134,7 @@ class Pooled:
         return self.interview()._state(self._inside(pending))
 
     def _outside(self, question: Question) -> Question:
-        return question_as(question, partial(_number, self.rows()))
+        return question.renumber(partial(_number, self.rows()))
 
     def _inside(self, keys: frozenset[Any]) -> frozenset[Key]:
         """Return keys of questions in the numbers of the pool; those about other rows are left out."""

@@ -7,7 +7,7 @@ import enum
 import math
 import numbers
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, get_args
@@ -15,10 +15,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from likewise._html import render_table
+from likewise._reasons import Reason
 from likewise.exceptions import SupervisionError
 
 QuestionKind = Literal["pair", "triplet", "odd", "piles"]
 Key = tuple[str, tuple[int, ...]]
+_NO_REASON = Reason()
 LARGEST_TRAY = 12  # more than so many things at once cannot be kept in view
 
 
@@ -155,6 +157,10 @@ def _checked_rows(kind: str, rows: Any) -> tuple[int, ...]:
     return given if kind == "triplet" else tuple(sorted(given))
 
 
+def _read_reason(reason: Reason | str) -> Reason:
+    return Reason.from_text(reason) if isinstance(reason, str) else reason
+
+
 @dataclass(frozen=True)
 class Question:
     """A question about rows: a pair, a triplet, the odd one out of several, or a tray to sort into piles.
@@ -169,13 +175,13 @@ class Question:
         and BC go by their order.
     score : float, optional
         What the strategy thought of the question; its meaning is the strategy's own.
-    why : str, optional
-        A sentence that says why it was chosen.
+    reason : Reason, optional
+        Why it was chosen. A plain sentence is made into a :class:`Reason` that names no rows.
 
     Examples
     --------
     >>> from likewise.active import Question
-    >>> Question.pair(7, 3, why="They are neighbours in different clusters.").rows
+    >>> Question.pair(7, 3, reason="They are neighbours in different clusters.").rows
     (3, 7)
     >>> Question.pair(3, 7).key == Question.pair(7, 3, score=0.5).key
     True
@@ -184,7 +190,7 @@ class Question:
     kind: QuestionKind
     rows: tuple[int, ...]
     score: float | None = None
-    why: str = ""
+    reason: Reason = _NO_REASON
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(QuestionKind):
@@ -194,26 +200,35 @@ class Question:
             if not math.isfinite(self.score):
                 raise SupervisionError(f"the score of a question must be finite, got {self.score}.")
             object.__setattr__(self, "score", float(self.score))
+        object.__setattr__(self, "reason", _read_reason(self.reason))
 
     @classmethod
-    def pair(cls, i: int, j: int, *, score: float | None = None, why: str = "") -> Question:
+    def pair(
+        cls, i: int, j: int, *, score: float | None = None, reason: Reason | str = _NO_REASON
+    ) -> Question:
         """Make the question whether rows i and j belong together."""
-        return cls("pair", (i, j), score, why)
+        return cls("pair", (i, j), score, _read_reason(reason))
 
     @classmethod
-    def triplet(cls, a: int, b: int, c: int, *, score: float | None = None, why: str = "") -> Question:
+    def triplet(
+        cls, a: int, b: int, c: int, *, score: float | None = None, reason: Reason | str = ""
+    ) -> Question:
         """Make the question which two of rows a, b and c belong together."""
-        return cls("triplet", (a, b, c), score, why)
+        return cls("triplet", (a, b, c), score, _read_reason(reason))
 
     @classmethod
-    def odd(cls, rows: Iterable[int], *, score: float | None = None, why: str = "") -> Question:
+    def odd(
+        cls, rows: Iterable[int], *, score: float | None = None, reason: Reason | str = _NO_REASON
+    ) -> Question:
         """Make the question which of 3 to 12 rows does not belong with the others."""
-        return cls("odd", tuple(rows), score, why)
+        return cls("odd", tuple(rows), score, _read_reason(reason))
 
     @classmethod
-    def piles(cls, rows: Iterable[int], *, score: float | None = None, why: str = "") -> Question:
+    def piles(
+        cls, rows: Iterable[int], *, score: float | None = None, reason: Reason | str = _NO_REASON
+    ) -> Question:
         """Make the question which of 2 to 12 rows belong together: a tray to sort into piles."""
-        return cls("piles", tuple(rows), score, why)
+        return cls("piles", tuple(rows), score, _read_reason(reason))
 
     @cached_property
     def key(self) -> Key:
@@ -239,9 +254,14 @@ class Question:
             return f"Which of {listed} does not belong with the others?"
         return f"Which of {listed} belong together? Sort them into piles."
 
+    def renumber(self, number: Callable[[int], int]) -> Question:
+        """Return the question with other numbers for its rows, in its reason too."""
+        rows = tuple(map(number, self.rows))
+        return replace(self, rows=rows, reason=self.reason.renumber(number))
+
     def _repr_html_(self) -> str:
         rows = [("answers", ", ".join(_WORDS[self.kind]) + _ALSO.get(self.kind, ""))]
-        rows += [("why", self.why)] if self.why else []
+        rows += [("why", str(self.reason))] if self.reason else []
         rows += [("score", f"{self.score:.4g}")] if self.score is not None else []
         return render_table(self.text, (), rows)
 
@@ -326,6 +346,15 @@ class Reply:
             odd = said.row if isinstance(said, OddOne) else rows[_ODD_ONE[said]]
             return Piles((tuple(row for row in rows if row != odd), (odd,))).groups
         return ()
+
+    def renumber(self, number: Callable[[int], int]) -> Reply:
+        """Return the reply with other numbers for the rows."""
+        answer = self.answer
+        if isinstance(answer, OddOne):
+            answer = OddOne(number(answer.row))
+        elif isinstance(answer, Piles):
+            answer = Piles(tuple(tuple(map(number, pile)) for pile in answer.groups))
+        return replace(self, question=self.question.renumber(number), answer=answer)
 
     def to(self, question: Question) -> Said:
         """Return what this reply says to the same question with its rows in another order.

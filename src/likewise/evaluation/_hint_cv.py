@@ -252,7 +252,8 @@ def _fit_and_ask(
     place: int, estimator: Any, X: Any, fold: HintFold, as_links: bool, raises: bool
 ) -> tuple[int, FoldResult]:
     began = time.perf_counter()
-    held, failure, exception = None, None, None
+    held, failure = None, None
+    exception: LikewiseError | None = None
     with warnings.catch_warnings(record=True) as caught:
         # Each fit may warn; told once by retell_warnings, they are not a flood, and they reach the caller
         # from other processes too.
@@ -265,8 +266,8 @@ def _fit_and_ask(
             if raises:
                 raise
             fit_time, failure = time.perf_counter() - began, f"{type(error).__name__}: {error}"
-            known = isinstance(error, LikewiseError)
-            exception = error.with_traceback(None) if known else LikewiseError(render(error))
+            exception = error if isinstance(error, LikewiseError) else LikewiseError(render(error))
+            exception.__traceback__ = None  # it would keep the arrays of the fit
     # The search itself shows which numbers of clusters are too small: no warning for every fold.
     kept = (w for w in caught if not issubclass(w.category, TooFewClustersWarning))
     warned = tuple(Warned.from_record(w) for w in kept)

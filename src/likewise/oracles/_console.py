@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import enum
 import io
-import re
 import shutil
 import sys
 import textwrap
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from likewise.active import Answer, Interview, OddOne, Piles, Question, Reply, Suspect
-from likewise.exceptions import OracleError, SupervisionError
+from likewise.exceptions import OracleError, SupervisionError, render
 from likewise.oracles._keys import Typed
 
 _MOST_WRONG = 20  # a pipe that gives so many wrong lines in a row is not somebody who answers
@@ -217,8 +216,10 @@ class ConsoleOracle:
             self.say(word)
 
     def _help(self, question: Question, form: _Form) -> None:
-        if question.why:
-            self.say(f"  Why: {_numbered(question)}")
+        if question.reason:
+            shown = {row: number for number, row in enumerate(question.rows, start=1)}
+            words = {"row": "number", "rows": "numbers"}
+            self.say(f"  Why: {render(question.reason, shown, words=words)}")
         for key, (_, word) in form.keys.items():
             self.say(f"  {key}  {word}")
         if question.kind == "piles":
@@ -362,23 +363,6 @@ class ConsoleOracle:
 def _plain(text: str) -> str:
     """Leave out what would steer the terminal instead of being shown."""
     return "".join(char if char.isprintable() else " " for char in text)
-
-
-def _numbered(question: Question) -> str:
-    """Return why a question was chosen, with the numbers under which its rows are shown."""
-    number = {str(row): str(at) for at, row in enumerate(question.rows, start=1)}
-
-    def renumbered(found: re.Match[str]) -> str:
-        if not set(re.findall(r"\d+", found[0])) <= set(number):
-            return found[0]
-        text = re.sub(r"\d+", lambda row: number[row[0]], found[0])
-        return text.replace("Row", "Number").replace("row", "number")
-
-    # What is said of a tray lists rows without the word.
-    pattern = r"\b(?:[Rr]ows? )?\d+(?:(?:, | and )\d+)*\b(?![%.]\d|%)"
-    if question.kind != "piles":
-        pattern = r"\b[Rr]ows? \d+(?:(?:, | and )\d+)*\b"
-    return re.sub(pattern, renumbered, question.why)
 
 
 def _counted(interview: Interview) -> str:

@@ -52,7 +52,7 @@ class ToldBags:
                     f"row {row} has the label {label!r}, but its bag {bags.names[codes[row]]!r} holds only "  # type: ignore[union-attr]
                     f"{sorted_values(around)}.",
                     "Correct one of the two.",
-                    rows=(row,),
+                    rows=(int(row),),
                     kinds=("bags", "labels"),
                 )
         labelled = np.flatnonzero(own >= 0)

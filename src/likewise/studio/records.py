@@ -9,8 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from likewise._reasons import Reason
+
 Role = Literal["owner", "annotator"]
 EventKind = Literal["answer", "skip", "undo", "name", "survey", "stage", "confirm", "again"]
+_NO_REASON = Reason()
 ItemKind = Literal["image", "sound", "text", "row"]
 AskKind = Literal["pairs", "triplets", "both"]
 Source = Literal["question", "groups", "import", "study", "practice"]
@@ -49,9 +52,9 @@ class NewEvent:
     body : mapping
         The rest, as JSON. It speaks of item ids, never of row numbers. Of an answer or a skip: ``kind``
         ("pair" or "triplet"), ``items`` (list of ids), ``answer`` (a word, not for a skip), ``source``, and
-        ``score`` and ``why`` if there are any; of an undo: ``of`` (the seq of the event); of a confirm, which
-        says that an answer is right, and of an again, which has its question asked once more: ``of`` (the seq
-        of the answer); of a name: ``item``
+        ``score``, ``why`` (a sentence) and ``reason`` (its template and items) if there are any; of an undo:
+        ``of`` (the seq of the event); of a confirm, which says that an answer is right, and of an again,
+        which has its question asked once more: ``of`` (the seq of the answer); of a name: ``item``
         (an id, by which the group is found again after a refit) and ``name``; of a survey: the
         questionnaire's answers; of a stage: ``to``, the stage of a study that was entered.
     """
@@ -90,15 +93,17 @@ class QueuedQuestion:
         What is asked.
     items : tuple of str
         The ids of the items, in the order in which they are shown.
-    score, why : float or None, str
+    score : float or None
         As the strategy says.
+    reason : Reason
+        Why it was chosen, about the ids of items.
     """
 
     id: str
     kind: Literal["pair", "triplet"]
     items: tuple[str, ...]
     score: float | None = None
-    why: str = ""
+    reason: Reason = _NO_REASON
 
 
 # ---------------------------------------------------------------------- a project

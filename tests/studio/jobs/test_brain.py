@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from likewise.active import Interview
 from likewise.studio.jobs import brain as brain_module
+from likewise.studio.jobs._ledger import Ledger
 from likewise.studio.jobs.brain import Brain
-from likewise.studio.records import Settings
+from likewise.studio.records import Settings, StoredEvent
+from likewise.studio.service._views import write_reason
 from studio.jobs.events import Log, ids, rows_of
 
 SIDE = np.repeat([0, 1], 12)
@@ -159,8 +161,21 @@ def test_why_speaks_of_items():
     log.answer(rows_of(made.questions(1).questions[0]), "DIFFERENT")
     made.tell(log.events)
     question = made.questions(1).questions[0]
-    assert "ow " not in question.why
-    assert any(item in question.why for item in question.items)
+    text = write_reason(question.reason)
+    assert "ow " not in text
+    assert any(item in text for item in question.items)
+
+
+def test_an_event_with_the_reason_as_a_sentence_is_read():
+    ledger = Ledger({"a": 0, "b": 1, "c": 2})
+    body = {"kind": "pair", "items": ["a", "b"], "answer": "SAME"}
+    older = StoredEvent(1, "k1", "answer", 1, "", body | {"why": "Item c has {no} cluster."})
+    newer = StoredEvent(
+        2, "k2", "answer", 1, "", body | {"reason": {"template": "{Row} has no cluster.", "rows": ["c"]}}
+    )
+    ledger.tell([older, newer])
+    reasons = [ledger._answers[seq].reply.question.reason for seq in (1, 2)]
+    assert [str(reason) for reason in reasons] == ["Item c has {no} cluster.", "Row 2 has no cluster."]
 
 
 def test_the_budget_ends_it():
@@ -408,7 +423,7 @@ def test_of_many_rows_a_sample_asks_first():
     assert made.rough
     ready = made.questions(5)
     assert len(ready.questions) >= 5
-    assert "ow " not in ready.questions[0].why
+    assert "ow " not in write_reason(ready.questions[0].reason)
     first = made.picture()
     assert made.rough
     assert first.labels.shape == (600,)

@@ -8,15 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from likewise._reasons import Reason
 from likewise.exceptions import BadValueError
 from likewise.studio.records import QueuedQuestion
+from likewise.studio.store._queue import _reason_of
 from patience import PATIENCE
 
 from .twin import TwinQueue
 
 
 def pairs(*ids):
-    return [QueuedQuestion(id, "pair", (f"{id}/a", f"{id}/ü"), 0.5, "why not") for id in ids]
+    return [QueuedQuestion(id, "pair", (f"{id}/a", f"{id}/ü"), 0.5, Reason("why not")) for id in ids]
 
 
 def given(store, person, n=1, *, now=0.0, until=10.0, overlap=1):
@@ -27,13 +29,19 @@ def given(store, person, n=1, *, now=0.0, until=10.0, overlap=1):
 
 
 def test_questions_come_back_as_they_were_given(store, people):
-    asked = [*pairs("q1"), QueuedQuestion("q2", "triplet", ("a", "b", "c"))]
+    reason = Reason("{Row} is near to {rows:2}; of {{}} and 50%.", ("ä", "b", "c"))
+    asked = [*pairs("q1"), QueuedQuestion("q2", "triplet", ("ä", "b", "c"), reason=reason)]
     store.write(lambda t: t.refill(asked))
     assert [store.read(lambda t, id=id: t.question(id)) for id in ("q1", "q2", "q3")] == [*asked, None]
     assert store.write(lambda t: t.lease(people[0], 5, now=0.0, until=9.0, overlap=1)) == [
         (asked[0], 9.0),
         (asked[1], 9.0),
     ]
+
+
+def test_a_reason_that_was_kept_as_a_sentence_is_read():
+    for text in ("Item a has no cluster yet.", "", "{odd", '{"json": 1}'):
+        assert str(_reason_of(text)) == text
 
 
 def test_two_people_get_different_questions(store, people):
@@ -179,7 +187,7 @@ def test_bad_questions_are_refused_and_nothing_changes(store, people):
         QueuedQuestion("x", "pair", ("a", "\0")),
         QueuedQuestion("x", "pair", ("a", "\ud800")),
         QueuedQuestion("x", "pair", ("a", "b"), float("nan")),
-        QueuedQuestion("x", "pair", ("a", "b"), 1.0, "\0"),
+        QueuedQuestion("x", "pair", ("a", "b"), 1.0, Reason("\0")),
     ]
     for question in bad:
         with pytest.raises(BadValueError):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likewise._reasons import Reason
 from likewise.exceptions import StudyError
 from likewise.studio.study import ALLOWED, Study, StudyOptions
 from likewise.studio.study.pool import draw_pool, right_answer
@@ -247,7 +248,7 @@ def test_questions_are_those_of_the_part_that_goes_on(study):
 def test_a_queued_question_tells_nothing_of_the_truth(study):
     record = take_part(study, Record(), 2, upto=1)
     (question,) = study.questions(2, record.events, 1)
-    assert (question.score, question.why) == (None, "")
+    assert (question.score, question.reason) == (None, Reason())
 
 
 # ---------------------------------------------------------------------- refusals

@@ -56,7 +56,7 @@ def farthest_rows(state: State, places: Places, n: int) -> Placing:
     rows = places.unplaced
     rows = rows[np.argsort(-nearest[rows], kind="stable")]
     rows = np.concatenate([np.array(chosen, dtype=np.int64), rows[~np.isin(rows, chosen)]])
-    return Placing(rows, lambda row: "lies farthest from the rows placed so far", scores=nearest)
+    return Placing(rows, lambda row: "lies farthest from the {things} placed so far", scores=nearest)
 
 
 def _nearest_placed(state: State, placed: IntArray) -> FloatArray:

@@ -117,7 +117,7 @@ class InformationGain:
                 best = model.best_pairs(wanted, exclude=passed, rows=rows, cycles=cycles)
                 for (i, j), score in zip(best.pairs.tolist(), best.scores.tolist(), strict=True):
                     passed.append((i, j))
-                    question = Question.pair(i, j, score=score, why=_why(score))
+                    question = Question.pair(i, j, score=score, reason=_describe_gain(score))
                     if len(found) < n and state.can_ask(question):
                         found.append(question)
                 if len(best.pairs) < wanted:
@@ -146,7 +146,7 @@ class InformationGain:
             if len(found) >= n:
                 return list(found.values())
             score = float(scores[at])
-            question = Question.triplet(*candidates[at].tolist(), score=score, why=_why(score))
+            question = Question.triplet(*candidates[at].tolist(), score=score, reason=_describe_gain(score))
             if state.can_ask(question):
                 found[question.key] = question
         if comb(state.n_samples, 3) > self.n_candidates:
@@ -174,7 +174,7 @@ class InformationGain:
         return different
 
 
-def _why(score: float) -> str:
+def _describe_gain(score: float) -> str:
     return f"The answer is expected to tell {score:.3f} nats about the model."
 
 
@@ -225,7 +225,7 @@ def _open_triplets(state: State, n: int) -> list[Question]:
     for i, j in (pair.rows for pair in RandomPairs().choose(state, n)):
         for third in rng.permutation(state.n_samples)[:_THIRDS].tolist():
             if third not in (i, j):
-                question = Question.triplet(i, j, third, why="Nothing else is left to ask.")
+                question = Question.triplet(i, j, third, reason="Nothing else is left to ask.")
                 if state.can_ask(question):
                     found.append(question)
     return found

@@ -105,7 +105,7 @@ class ProbabilisticKNN:
 
         def because(row: int) -> str:
             likeliest = f"{1.0 - scores[row]:.0%}"
-            return f"is in its likeliest group with a chance of {likeliest} by the rows placed near it"
+            return f"is in its likeliest group with a chance of {likeliest} by the {{things}} placed near it"
 
         ordered = by_score(state, places, scores)
         return Placing(ordered, because, scores, likely=lambda row: chance[row])

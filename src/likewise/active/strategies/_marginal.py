@@ -58,7 +58,7 @@ class MarginalUncertainty:
         pairs, chance = least_certain(_factors(state)[order], n, askable_pairs(state, order))
         return [
             Question.pair(
-                i, j, score=_entropy(m), why=f"By the model they belong together with chance {m:.2f}."
+                i, j, score=_entropy(m), reason=f"By the model they belong together with chance {m:.2f}."
             )
             for (i, j), m in zip(order[pairs].tolist(), chance.tolist(), strict=True)
         ]

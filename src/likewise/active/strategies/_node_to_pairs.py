@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import State
 from likewise.supervision._cliques import clique, grown, large_first
@@ -181,7 +182,8 @@ class _Asker:
             because = "is told apart from some groups already"
         else:
             because = self.placing.because(row)
-        return Question.pair(row, other, score=score, why=f"Row {row} {because}; row {other} {where}.")
+        reason = Reason(f"{{Row}} {because}; {{row}} {where}.", (row, other))
+        return Question.pair(row, other, score=score, reason=reason)
 
     def _groups(self, row: int) -> Iterator[tuple[int, IntArray]]:
         """Yield the groups that the row may belong to, best first, with their rows, nearest first."""

@@ -126,7 +126,7 @@ class NodeUncertainty:
             if self.scope == "local":
                 return f"has {scores[row]:.0%} of its neighbours in other clusters"
             if self.scope == "compound":
-                return f"is {scores[row]:.0%} uncertain by its neighbours and by all rows"
+                return f"is {scores[row]:.0%} uncertain by its neighbours and by all {{things}}"
             return f"may be of {np.exp(scores[row]):.1f} clusters"
 
         return Placing(by_score(state, places, scores), because, scores)

@@ -54,7 +54,7 @@ class RandomPairs:
 
 
 def _question(i: int, j: int) -> Question:
-    return Question.pair(i, j, why="Drawn at random.")
+    return Question.pair(i, j, reason="Drawn at random.")
 
 
 def _draws(n_samples: int, rng: np.random.Generator) -> list[Question]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import State
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, asked_pairs
@@ -208,11 +209,12 @@ class _Asker:
             if self._waits(row, other):
                 continue
             share = self.passed.shares[row, c]
-            why = (
-                f"Row {row} speaks for near rows whose cluster is in doubt; it is of the cluster of row "
-                f"{other} with a chance of {share:.0%}."
+            reason = Reason(
+                "{Row} speaks for near {things} whose cluster is in doubt; it is of the cluster of {row} "
+                f"with a chance of {share:.0%}.",
+                (row, other),
             )
-            question = Question.pair(row, other, score=score, why=why)
+            question = Question.pair(row, other, score=score, reason=reason)
             if self.state.can_ask(question):
                 return question
         return None
@@ -244,8 +246,11 @@ class _Asker:
             a, b = founding.medoids
             if founding.medoids in self.state.own_pairs:
                 return
-            why = f"Both clusters rest on the answer about rows {a} and {b}; this one confirms or refutes it."
-            question = Question.pair(*founding.check, why=why)
+            reason = Reason(
+                "Both clusters rest on the answer about {rows:2}; this one confirms or refutes it.",
+                (int(a), int(b)),
+            )
+            question = Question.pair(*founding.check, reason=reason)
             if self.state.can_ask(question):
                 yield question
 
@@ -261,11 +266,12 @@ class _Asker:
             if merge.pair in self.state.own_pairs or was_checked:
                 continue
             first, second = (side[~np.isin(side, merge.pair)] for side in (merge.first, merge.second))
-            why = (
-                f"The answer about rows {i} and {j} is the only link between groups of {len(merge.first)} "
-                f"and {len(merge.second)} rows; this one confirms or refutes it."
+            reason = Reason(
+                f"The answer about {{rows:2}} is the only link between groups of {len(merge.first)} and "
+                f"{len(merge.second)} {{things}}; this one confirms or refutes it.",
+                (int(i), int(j)),
             )
-            question = Question.pair(*_closest(self.state.X, first, second), why=why)
+            question = Question.pair(*_closest(self.state.X, first, second), reason=reason)
             if self.state.can_ask(question):
                 yield question
 
@@ -279,10 +285,11 @@ class _Asker:
             a, b = self.members[first[at]], self.members[second[at]]
             i, j = _closest(self.state.X, a, b)
             if self.state.knows(i, j) == "unknown" and not self._waits(i, j):
-                why = (
-                    f"They stand for two groups, of which {len(a)} and {len(b)} rows are known; are they one?"
+                reason = Reason(
+                    f"They stand for two groups, of which {len(a)} and {len(b)} {{things}} are known; are "
+                    "they one?"
                 )
-                question = Question.pair(i, j, score=float(alike[at]), why=why)
+                question = Question.pair(i, j, score=float(alike[at]), reason=reason)
                 if self.state.can_ask(question):
                     yield question
 
@@ -291,7 +298,7 @@ class _Asker:
         for row in rows:
             for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
                 for other in self.members[c][self.members[c] != row].tolist():
-                    question = Question.pair(row, other, why=f"Row {row} has no cluster yet.")
+                    question = Question.pair(row, other, reason=Reason("{Row} has no cluster yet.", (row,)))
                     if self.state.can_ask(question):
                         yield question
 

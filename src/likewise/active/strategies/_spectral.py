@@ -83,7 +83,7 @@ class ActiveSpectral:
     >>> from likewise.active.strategies import ActiveSpectral
     >>> X = np.array([0.0, 0.5, 1.0, 1.5, 2.7, 3.3, 4.5, 5.0, 5.5, 6.0])[:, None]
     >>> question = ActiveSpectral(n_neighbors=4).choose(State.of(X, n_clusters=2), 1)[0]
-    >>> question.score, question.why
+    >>> question.score, str(question.reason)
     (2.0, 'The eigenvectors put them apart; by the answers so far they are together with chance 0.50.')
     """
 
@@ -122,8 +122,8 @@ class ActiveSpectral:
             Question.pair(
                 *pair,
                 score=error,
-                why=f"The eigenvectors put them {'together' if joined else 'apart'}; by the answers so far "
-                f"they are together with chance {chance:.2f}.",
+                reason=f"The eigenvectors put them {'together' if joined else 'apart'}; by the answers so "
+                f"far they are together with chance {chance:.2f}.",
             )
             for pair, error, joined, chance in zip(
                 rows[pairs].tolist(), errors.tolist(), together, chances, strict=True

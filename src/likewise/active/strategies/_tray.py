@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from likewise._reasons import Reason
 from likewise.active._questions import LARGEST_TRAY, Question
 from likewise.active._state import State
 from likewise.active.strategies._exploration import is_exploring
@@ -96,15 +97,12 @@ class FillTray:
             if _is_fresh([*shown, *rows], state, together):
                 in_vain = 0
                 free[rows] = False
-                why = f"It is in doubt where {_listed(rows)} belong"
-                why += f"; {_listed(shown)} stand for clusters." if shown else "."
-                yield Question.piles([*shown, *rows], score=float(doubts.doubt[rows].sum()), why=why)
+                template = f"It is in doubt where {{list:{len(rows)}}} belong"
+                template += f"; {{list:{len(shown)}}} stand for clusters." if shown else "."
+                reason = Reason(template, (*sorted(rows), *sorted(shown)))
+                yield Question.piles([*shown, *rows], score=float(doubts.doubt[rows].sum()), reason=reason)
             else:
                 in_vain += 1
-
-
-def _listed(rows: list[int]) -> str:
-    return ", ".join(map(str, sorted(rows)))
 
 
 def _asked_together(state: State) -> frozenset[tuple[int, int]]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import State, Strategy
 from likewise.active.strategies._node_to_pairs import IntArray
@@ -144,22 +145,21 @@ class _Thirds:
     def added(self, pair: Question, but: Any) -> Question | None:
         """Return the triplet that a pair becomes, None if none can be asked."""
         i, j = pair.rows
-        for third, why in self._rows(i, j):
+        for third, reason in self._rows(i, j):
             if third in (i, j):
                 continue
-            said = f"{pair.why} Row {third} {why}." if pair.why else f"Row {third} {why}."
-            question = Question.triplet(i, j, third, score=pair.score, why=said)
+            question = Question.triplet(i, j, third, score=pair.score, reason=pair.reason + reason)
             if question.key not in but and self.state.can_ask(question):
                 return question
         return None
 
-    def _rows(self, i: int, j: int) -> Iterator[tuple[int, str]]:
+    def _rows(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
         if self.passed is not None:
             yield from self._by_classes(i, j)
         else:
             yield from self._by_clusters(i, j)
 
-    def _by_classes(self, i: int, j: int) -> Iterator[tuple[int, str]]:
+    def _by_classes(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
         """Yield rows of other classes: those known to be apart from one of the two, then the likeliest."""
         passed, state = self.passed, self.state
         assert passed is not None
@@ -183,11 +183,12 @@ class _Thirds:
             helps = ~own & apart
         order = np.lexsort((-chance, ~apart))
         for c in order[helps[order]][:_TRIES].tolist():
-            yield self._nearest(row, c), "is of the next class that it may belong to"
+            third = self._nearest(row, c)
+            yield third, Reason("{Row} is of the next class that it may belong to.", (third,))
         if both_stand:
             for near in passed.smoother.neighbors(row).tolist():
                 if state.knows(row, int(near)) == "unknown":
-                    yield int(near), f"is near to row {row}"
+                    yield int(near), Reason("{Row} is near to {row}.", (int(near), row))
         yield from self._by_clusters(i, j)
 
     def _nearest(self, row: int, c: int) -> int:
@@ -199,20 +200,20 @@ class _Thirds:
             return int(passed.heads[c])
         return int(rows[cdist(self.state.X[[row]], self.state.X[rows])[0].argmin()])
 
-    def _by_clusters(self, i: int, j: int) -> Iterator[tuple[int, str]]:
+    def _by_clusters(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
         """Yield the nearest rows that are known to be apart from one of the two, then others."""
         state = self.state
         told = np.unique(state.closure.links.rows)
         known = state.relations(i, told), state.relations(j, told)
         rows = told[((known[0] == -1) | (known[1] == -1)) & ((known[0] == 0) | (known[1] == 0))]
         for row in self._near(i, rows):
-            yield row, "is known to be apart from one of them"
+            yield row, Reason("{Row} is known to be apart from one of them.", (row,))
         rows = np.arange(state.n_samples)
         if state.labels is not None:
             other = (state.labels != state.labels[i]) | (state.labels != state.labels[j])
             rows = rows[other]
         for row in self._near(i, rows):
-            yield row, "is near to them"
+            yield row, Reason("{Row} is near to them.", (row,))
 
     def _near(self, i: int, rows: IntArray) -> list[int]:
         """Return the rows that are nearest to a row, nearest first."""

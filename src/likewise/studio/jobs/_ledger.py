@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from likewise._reasons import Reason
 from likewise.active import Question, Reply
 from likewise.active._questions import Key
 from likewise.exceptions import LikewiseError
@@ -110,7 +111,15 @@ class Ledger:
 
     def _question(self, body: Mapping[str, Any]) -> Question:
         rows = tuple(self.row_of[item] for item in body["items"])
-        return Question(body["kind"], rows, body.get("score"), str(body.get("why") or ""))
+        return Question(body["kind"], rows, body.get("score"), self._reason(body))
+
+    def _reason(self, body: Mapping[str, Any]) -> Reason:
+        """Return why a question was asked; events of older projects have a sentence only."""
+        if "reason" in body:
+            reason = Reason.from_dict(body["reason"])
+            if all(item in self.row_of for item in reason.rows):
+                return reason.renumber(self.row_of.__getitem__)
+        return Reason.from_text(str(body.get("why") or ""))
 
     def counted(self) -> Counted:
         """Return what counts of all events that were told."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,6 @@ from likewise.studio.records import Settings
 
 IntArray = npt.NDArray[np.int64]
 _NAMED = {"pairs": None, "triplets": "triplets", "both": "both"}
-_ROWS = re.compile(r"\b([Rr])ow(s?)\b(?: (\d+)\b)?")
 
 
 class HeldInterview(Interview):
@@ -136,21 +134,12 @@ class View:
     def _inside(self, question: Question) -> Question:
         assert self.rows is not None
         at = np.searchsorted(self.rows, question.rows).tolist()
-        return Question(question.kind, tuple(at), question.score, question.why)
+        return Question(question.kind, tuple(at), question.score)  # its reason may name other rows
 
     def _outside(self, question: Question) -> Question:
         if self.rows is None:
             return question
-        rows = tuple(self.rows[list(question.rows)].tolist())
-        return Question(question.kind, rows, question.score, self._reworded(question.why))
-
-    def _reworded(self, why: str) -> str:
-        def own(found: re.Match[str]) -> str:
-            if found[3] is None or self.rows is None or int(found[3]) >= len(self.rows):
-                return found[0]
-            return f"{found[1]}ow{found[2]} {self.rows[int(found[3])]}"
-
-        return _ROWS.sub(own, why)
+        return question.renumber(self.rows.tolist().__getitem__)
 
     def ask(self, n: int, pending: Iterable[Question]) -> list[Question]:
         """Return up to n questions, none of those that are pending."""
@@ -169,15 +158,3 @@ class View:
             self._nearest[self.rows] = np.arange(len(self.rows))
         found: npt.NDArray[Any] = values[self._nearest]
         return found
-
-
-def worded(why: str, ids: Sequence[str]) -> str:
-    """Say of items by their ids what a strategy says of rows by their numbers."""
-
-    def named(found: re.Match[str]) -> str:
-        noun = f"{'I' if found[1] == 'R' else 'i'}tem{found[2]}"
-        if found[3] is None or int(found[3]) >= len(ids):
-            return noun if found[3] is None else f"{noun} {found[3]}"
-        return f"{noun} {ids[int(found[3])]}"
-
-    return _ROWS.sub(named, why)

@@ -18,7 +18,7 @@ from likewise.studio.jobs._groups import Labels, doubt_of, groups_of, renumbered
 from likewise.studio.jobs._ledger import Counted, Ledger
 from likewise.studio.jobs._people import Settled, settle, standing_of
 from likewise.studio.jobs._progress import Curve, Kept, advice
-from likewise.studio.jobs._view import IntArray, View, quiet, worded
+from likewise.studio.jobs._view import IntArray, View, quiet
 from likewise.studio.records import (
     Conflict,
     OddAnswer,
@@ -234,7 +234,7 @@ class Brain:
             kind=question.kind,
             items=tuple(self.ids[row] for row in rows),
             score=question.score,
-            why=worded(question.why, self.ids),
+            reason=question.reason.renumber(self.ids.__getitem__),
         )
 
     @staticmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +23,7 @@ from likewise.studio.service._views import (
     UndoneView,
     item_view,
     question_view,
+    write_reason,
 )
 from likewise.studio.store import Transaction
 
@@ -119,15 +119,16 @@ class Asking:
     def _question(self, question: QueuedQuestion, until: float, practice: bool = False) -> QuestionView:
         items = self._shown_items(self._items.rows_of(question.items))
         texts = TEXTS if self._study is None else self._study.texts
-        # The strategy's reason names items by their ids; some are not shown, since they tell the class.
-        hidden = {
-            id: view["title"] for id, view in zip(question.items, items, strict=True) if id != view["id"]
-        }
-        why = question.why
-        for id in sorted(hidden, key=len, reverse=True):
-            why = why.replace(id, hidden[id])
-        question = dataclasses.replace(question, why=why)
-        return question_view(question, items, until=until, practice=practice, texts=texts)
+        return question_view(
+            question, items, why=self._write_reason(question), until=until, practice=practice, texts=texts
+        )
+
+    def _write_reason(self, question: QueuedQuestion) -> str:
+        """Return why a question is asked; ids that are not shown, since they tell the class, are replaced."""
+        ids = [str(id) for id in dict.fromkeys(question.reason.rows)]
+        views = self._shown_items(self._items.rows_of(ids))
+        names = {id: id if id == view["id"] else view["title"] for id, view in zip(ids, views, strict=True)}
+        return write_reason(question.reason, names)
 
     def _shown_items(self, rows: Sequence[int]) -> list[ItemView]:
         veil = None if self._study is None else self._study.veil
@@ -478,6 +479,8 @@ def _body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[str, A
         body["answer"] = answer
     if asked.score is not None:
         body["score"] = asked.score
-    if asked.why:
-        body["why"] = asked.why
+    if asked.reason:
+        body["why"] = write_reason(asked.reason)
+    if not asked.reason.is_plain:
+        body["reason"] = asked.reason.to_dict()
     return body

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+from likewise._reasons import Reason
 from likewise.studio._standing import UNCOUNTED
 from likewise.studio.records import QueuedQuestion, StoredEvent
 
@@ -171,7 +172,7 @@ class Log:
                         id=f"again-{mark.seq}",
                         kind=answer.body["kind"],
                         items=tuple(answer.body["items"]),
-                        why="An earlier answer to this question is being checked.",
+                        reason=Reason("An earlier answer to this question is being checked."),
                     )
         return found
 

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict  # that of Python 3.11 cannot be documented by pydantic
 
+from likewise._reasons import Reason
+from likewise.exceptions import render
 from likewise.studio.records import Item, Person, QueuedQuestion
 
 
@@ -335,10 +337,18 @@ TEXTS: Mapping[str, str] = {
 }
 
 
+def write_reason(reason: Reason, names: Mapping[str, str] | None = None) -> str:
+    """Say why a question is asked, with the names of items."""
+    named = {str(id): str(id) for id in reason.rows} | dict(names or {})
+    words = {"row": "item", "rows": "items", "things": "items"}
+    return render(reason, named, words=words) if reason else ""
+
+
 def question_view(
     question: QueuedQuestion,
     items: list[ItemView],
     *,
+    why: str,
     until: float,
     practice: bool = False,
     texts: Mapping[str, str] = TEXTS,
@@ -348,7 +358,7 @@ def question_view(
         "id": question.id,
         "kind": question.kind,
         "text": texts[question.kind],
-        "why": question.why,
+        "why": why,
         "items": items,
         "practice": practice,
         "until": until,

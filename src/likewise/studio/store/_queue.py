@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import sqlalchemy as sa
 
+from likewise._reasons import Reason
 from likewise.exceptions import BadValueError
 from likewise.studio.records import QueuedQuestion
 from likewise.studio.store import _values
@@ -296,7 +298,7 @@ def _row(question: QueuedQuestion) -> dict[str, Any]:
         "kind": question.kind,
         "items": json.dumps(items, ensure_ascii=False),
         "score": None if question.score is None else _values.number(question.score, "the score"),
-        "why": _values.text(question.why, "why", empty=True),
+        "why": _values.text(_text_of(question.reason), "why", empty=True),
         "queued": 1,
         "n_answers": 0,
     }
@@ -304,4 +306,17 @@ def _row(question: QueuedQuestion) -> dict[str, Any]:
 
 def _question(row: Any) -> QueuedQuestion:
     id, kind, items, score, why = row
-    return QueuedQuestion(id, kind, tuple(json.loads(items)), score, why)
+    return QueuedQuestion(id, kind, tuple(json.loads(items)), score, _reason_of(why))
+
+
+def _text_of(reason: Reason) -> str:
+    """Return what is kept of a reason: a sentence, or JSON if it has places for items."""
+    return str(reason) if reason.is_plain else json.dumps(reason.to_dict(), ensure_ascii=False)
+
+
+def _reason_of(text: str) -> Reason:
+    """Return the reason of a kept question; older projects have a sentence only."""
+    if text.startswith("{"):
+        with suppress(ValueError, KeyError):
+            return Reason.from_dict(json.loads(text))
+    return Reason.from_text(text)

@@ -1,0 +1,124 @@
+"""Why a question was chosen: a template and the rows that it speaks of, which each display words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from string import Formatter
+from typing import Any
+
+from likewise.exceptions import Names, get_name, render
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a question was chosen: a sentence with places for the rows that it speaks of.
+
+    The library shows row numbers, ``likewise ask`` the numbers on the screen, and the studio the names of
+    items; see :func:`likewise.exceptions.render`.
+
+    Parameters
+    ----------
+    template : str, default=""
+        The sentence. ``{row}`` stands for the word "row" and the next of `rows`, ``{rows:3}`` for "rows" and
+        the next three, ``{list:3}`` for the next three alone, and ``{things}`` for the word "rows" alone.
+        ``{Row}`` and ``{Rows:3}`` begin a sentence. Double braces are braces.
+    rows : tuple of int or str, default=()
+        The rows in the order in which the template speaks of them: row numbers, or ids in the studio.
+
+    Examples
+    --------
+    >>> from likewise.active import Reason
+    >>> from likewise.exceptions import render
+    >>> reason = Reason("{Row} has no cluster yet; {row} is near.", (4, 7))
+    >>> str(reason)
+    'Row 4 has no cluster yet; row 7 is near.'
+    >>> render(reason, {4: "wren", 7: "owl"}, words={"row": "item"})
+    'Item wren has no cluster yet; item owl is near.'
+    """
+
+    template: str = ""
+    rows: tuple[int | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self.rows))
+        try:
+            n_rows = sum(
+                _count_rows(name, spec) for _, name, spec, _ in Formatter().parse(self.template) if name
+            )
+        except ValueError as error:
+            raise ValueError(
+                f"the template {self.template!r} cannot be read: {error}. Its places are {{row}}, "
+                "{rows:2}, {list:2} and {things}; double the braces that should be shown."
+            ) from error
+        if n_rows != len(self.rows):
+            raise ValueError(
+                f"the template {self.template!r} speaks of {n_rows} row(s), but {len(self.rows)} were given."
+            )
+
+    @classmethod
+    def from_text(cls, text: str) -> Reason:
+        """Return a reason that is a plain sentence. Row numbers in it stay as they are."""
+        return cls(text.replace("{", "{{").replace("}", "}}"))
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Reason:
+        """Return the reason that :meth:`to_dict` described."""
+        return cls(str(document["template"]), tuple(document["rows"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the template and the rows, ready for JSON."""
+        return {"template": self.template, "rows": list(self.rows)}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the sentence is the same for everybody: it has no places."""
+        return all(name is None for _, name, _, _ in Formatter().parse(self.template))
+
+    def __bool__(self) -> bool:
+        return bool(self.template)
+
+    def __str__(self) -> str:
+        return render(self) if self else ""
+
+    def __add__(self, other: Reason) -> Reason:
+        """Return both sentences, one after the other."""
+        return Reason(f"{self.template} {other.template}".strip(), self.rows + other.rows)
+
+    def renumber(self, number: Callable[[Any], Any]) -> Reason:
+        """Return the reason with other numbers, or ids, for its rows."""
+        return replace(self, rows=tuple(number(row) for row in self.rows))
+
+    def _render(self, names: Names | None, words: Mapping[str, str]) -> str:
+        rows = list(self.rows)
+        parts: list[str] = []
+        for literal, name, spec, _ in Formatter().parse(self.template):
+            parts.append(literal)
+            if name is not None:
+                n_rows = _count_rows(name, spec)
+                parts.append(_write_place(name, rows[:n_rows], names, words))
+                del rows[:n_rows]
+        return "".join(parts)
+
+
+def _count_rows(name: str, spec: str | None) -> int:
+    """Return how many rows a place of a template takes."""
+    if name in ("things", "row", "Row") and not spec:
+        return 0 if name == "things" else 1
+    if name in ("rows", "Rows", "list") and spec and spec.isdecimal():
+        return int(spec)
+    raise ValueError(f"there is no place {{{name}{':' if spec else ''}{spec or ''}}}")
+
+
+def _write_place(name: str, rows: list[Any], names: Names | None, words: Mapping[str, str]) -> str:
+    if name == "things":
+        return words.get("things", "rows")
+    shown = [get_name(names, row) for row in rows]
+    if names is not None and None in shown:  # some have no name: neither these nor their noun
+        names, words = None, {}
+    texts = [str(row) for row in rows] if names is None else [str(text) for text in shown]
+    if name == "list":
+        return ", ".join(texts)
+    noun = words.get(name.lower(), name.lower())
+    listed = f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
+    return f"{noun.capitalize() if name[0] == 'R' else noun} {listed}"
