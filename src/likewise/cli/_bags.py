@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._options import for_options
-from likewise.exceptions import FileFormatError
+from likewise.cli._options import HINT_OPTIONS
+from likewise.exceptions import FileFormatError, UnknownFormatError, render
 from likewise.supervision import Bags, RowIds, Supervision, read_bag_labels
 
 SHOWN = 10
@@ -33,15 +33,13 @@ def read_bag_hints(
         return Supervision.from_bags(bags)
     try:
         return read_bag_labels(path, bags, encoding=encoding)
+    except UnknownFormatError as error:
+        raise FileFormatError(f"{path!r} does not say its format; wanted .csv or .parquet.") from error
     except FileFormatError as error:
-        text = for_options(str(error)).replace("read it with read_hints", "give it as --hints")
-        if "no row is in it" in text:
+        text = render(error, words=HINT_OPTIONS)
+        if error.ids:
             text += f"\nThe bags of the rows are the cells of the column {column!r}."
         raise FileFormatError(text) from error
-    except ValueError as error:
-        if "format=" not in str(error):
-            raise
-        raise FileFormatError(f"{path!r} does not say its format; wanted .csv or .parquet.") from error
 
 
 @dataclass(frozen=True, eq=False)

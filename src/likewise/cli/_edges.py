@@ -9,7 +9,7 @@ from pathlib import Path
 from likewise.cli._labels import Tags
 from likewise.cli._raw import Raw, read_raw
 from likewise.cli._tables import texts_of
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, UnknownFormatError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
 
 ENDINGS = (".json", ".csv", ".nwk", ".newick", ".graphml")
@@ -20,9 +20,7 @@ def read_tree(path: str, tags: Tags, option: str) -> tuple[LabelHierarchy, list[
     """Read a tree of all labels of the tags, and say which of its labels do not occur."""
     try:
         tree = read_hierarchy(path)
-    except ValueError as error:
-        if "format=" not in str(error):
-            raise
+    except UnknownFormatError as error:
         raise FileFormatError(
             f"{option}: {path!r} does not say its format; wanted {', '.join(ENDINGS)}."
         ) from error

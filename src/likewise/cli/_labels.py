@@ -201,7 +201,7 @@ def _rows(raw: Raw, key: str, ids: RowIds, id_column: str | None, data: str) -> 
     )
     tip = "" if id_column else " If one of its columns holds the ids, name it with --id."
     raise FileFormatError(
-        f"{raw.place(int(lost[0]))}: {ids.unknown_text(unknown[0])}\n{len(unknown)} of the {len(set(cells))} "
+        f"{raw.place(int(lost[0]))}: {ids.unknown_id(unknown[0])}\n{len(unknown)} of the {len(set(cells))} "
         f"ids in {raw.path} are not in {where}: {shown}.{tip} Take their lines out, or add the rows."
     )
 

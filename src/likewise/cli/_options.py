@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, render
 
 if TYPE_CHECKING:
     from likewise.cli._tables import Columns
@@ -110,11 +110,12 @@ def columns_of(
     drop: tuple[str, ...] | None,
     truth: str | None = None,
     bag: str | None = None,
+    truth_option: str = "--truth",
 ) -> Columns:
     """Gather what the options say of the columns."""
     from likewise.cli._tables import Columns
 
-    return Columns(id_column, features, drop or (), truth, bag)
+    return Columns(id_column, features, drop or (), truth, bag, truth_option)
 
 
 def same_table(asked: Mapping[str, Any]) -> list[str]:
@@ -134,6 +135,15 @@ def _listed(names: tuple[str, ...] | None) -> str | None:
     return None if names is None else ",".join(f'"{name}"' if "," in name else name for name in names)
 
 
+# How the command line says what errors about files of hints speak of.
+HINT_OPTIONS = {
+    ", or pass format=": "",
+    "see read_bags": "give it as --bags",
+    "read it with read_hints": "give it as --hints",
+    **{f"encoding={name!r}": f"--hints-encoding {name}" for name in ("latin-1", "cp1252", "utf-16")},
+}
+
+
 def read_all_hints(
     paths: Sequence[str], ids: RowIds, *, encoding: str, id_column: str | None, path: str
 ) -> Supervision:
@@ -145,31 +155,15 @@ def read_all_hints(
         try:
             hints |= read_hints(file, ids, encoding=encoding)
         except FileFormatError as error:
-            raise FileFormatError(_about_ids(for_options(str(error)), id_column, path)) from error
-        except ValueError as error:
-            if "format=" not in str(error):
-                raise
-            raise FileFormatError(str(error).replace(", or pass format=.", ".")) from error
+            more = _about_ids(id_column, path) if error.ids else ""
+            raise FileFormatError(render(error, words=HINT_OPTIONS) + more) from error
     return hints
 
 
-def for_options(text: str) -> str:
-    """Let a message speak of options where it speaks of arguments."""
-    text = text.replace("see read_bags", "give it as --bags")
-    return re.sub(r"encoding='([\w-]+)'(?: or '([\w-]+)')?", _encoding_option, text)
-
-
-def _about_ids(text: str, id_column: str | None, path: str) -> str:
-    if "no row has the id" in text and id_column is None:
-        text += (
+def _about_ids(id_column: str | None, path: str) -> str:
+    if id_column is None:
+        return (
             f"\nSince there is no --id, the rows of {path} are called 0, 1, 2 and so on. If one of its "
             "columns holds ids, name it with --id."
         )
-    elif "no row has the id" in text:
-        text += f"\nThe ids of the rows are the cells of the column {id_column!r} of {path}."
-    return text
-
-
-def _encoding_option(match: re.Match[str]) -> str:
-    names = [name for name in match.groups() if name]
-    return " or ".join(f"--hints-encoding {name}" for name in names)
+    return f"\nThe ids of the rows are the cells of the column {id_column!r} of {path}."

@@ -163,7 +163,7 @@ class _Reader:
             try:
                 said = self._answer(line, cells)
             except ValueError as error:
-                self.problems.add(line, str(error))
+                self.problems.add(line, error)
                 continue
             if _truth(cells.get("undone")):
                 n_undone += 1
@@ -222,7 +222,7 @@ class _Reader:
                 if (name := _given(cells.get("name"))) is not None:
                     _same(name_of, str(group), self._name(name), line, f"the name of group {group}")
             except ValueError as error:
-                self.problems.add(line, str(error))
+                self.problems.add(line, error)
         earlier = Earlier("labels")
         earlier.notes += _leave_out_unlabelled(group_of)
         groups: dict[str, list[str]] = {}
@@ -247,7 +247,7 @@ class _Reader:
         for id in (plain, given):
             if (row := self.ids.find(id)) is not None:
                 return self.ids[row]
-        raise ValueError(self.ids.unknown_text(plain))
+        raise self.ids.unknown_id(plain)
 
     def _name(self, cell: Any) -> str:
         return checked_name(original(str(cell)) if self.quoted else str(cell))

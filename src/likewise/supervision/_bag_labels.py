@@ -93,7 +93,7 @@ def read_bag_labels(
                     f"{first}. Keep one of the two lines."
                 )
         except ValueError as error:
-            problems.add(line, str(error))
+            problems.add(line, error)
     problems.settle()
     counts = Counter(members.codes.tolist())
     small = [
@@ -180,11 +180,13 @@ def _check_header(header: list[str], path: str) -> None:
         return
     way_on = "Rename or remove the others; a column `note` may stay."
     if "id" in header:
-        way_on = "A table that names rows by their ids is one of hints: read it with read_hints."
+        way_on = "A table that names rows by their ids is one of hints: {read it with read_hints}."
     elif "label" in header and LABELS not in header:
         way_on = f"One line tells all labels of a bag, as in r1,wren{PARTED_BY}owl."
     raise FileFormatError(
-        f"{path}: the columns are {', '.join(map(repr, header))}; wanted {BAG} and {LABELS}. {way_on}"
+        f"{path}: the columns are {', '.join(map(repr, header))}; wanted {BAG} and {LABELS}.",
+        way_on,
+        terms=("read it with read_hints",),
     )
 
 
@@ -199,15 +201,18 @@ def _bag_of(cell: Any, names: dict[str, Hashable]) -> Hashable:
     number = _number(text)
     same = next((name for name in names if number is not None and _number(name) == number), None)
     if same is not None:
-        raise ValueError(
-            f"{said}; there are rows in bag {same!r}. The two files write the same number in two ways: write "
-            "it alike in both."
+        raise SupervisionError(
+            f"{said}; there are rows in bag {same!r}.",
+            "The two files write the same number in two ways: write it alike in both.",
+            ids=(text,),
+            kinds=("bags",),
         )
     plain = text.strip().casefold()
     near = next((name for name in names if name.strip().casefold() == plain), None)
     if near is None and len(names) <= _MANY:
         near = next(iter(difflib.get_close_matches(text, names, n=1, cutoff=0.75)), None)
-    raise ValueError(f"{said}. " + (f"Did you mean {near!r}?" if near else "Take the line out, or add rows."))
+    suggestion = f"Did you mean {near!r}?" if near else "Take the line out, or add rows."
+    raise SupervisionError(f"{said}.", suggestion, ids=(text,), kinds=("bags",))
 
 
 def _number(text: str) -> float | None:

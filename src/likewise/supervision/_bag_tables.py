@@ -285,7 +285,7 @@ def _texts(rows: Rows, at: int, name: str, problems: Problems) -> list[str | Non
         try:
             found.append(None if cells[at] == "" else text_of(cells[at], name))
         except SupervisionError as error:
-            problems.add(line, str(error))
+            problems.add(line, error)
             found.append(None)
     return found
 

@@ -99,15 +99,16 @@ class RowIds:
         wanted = [ids] if isinstance(ids, str) else list(ids)
         found = [self.row_of.get(value, -1) for value in wanted]
         if -1 in found:
-            raise SupervisionError(self.unknown_text(wanted[found.index(-1)]))
+            raise self.unknown_id(wanted[found.index(-1)])
         return np.array(found, dtype=np.int64)
 
-    def unknown_text(self, value: Any) -> str:
-        """Say that no row has this id, and which one may have been meant."""
+    def unknown_id(self, value: Any) -> SupervisionError:
+        """Return the error that no row has this id, which says which one may have been meant."""
         if not isinstance(value, str):
-            return f"an id must be text, got {value!r} of type {type(value).__name__}."
+            return SupervisionError(f"an id must be text, got {value!r} of type {type(value).__name__}.")
         near = self._nearest(value)
-        return f"no row has the id {value!r}" + (f"; did you mean {near!r}?" if near is not None else ".")
+        tip = f"; did you mean {near!r}?" if near is not None else "."
+        return SupervisionError(f"no row has the id {value!r}{tip}", ids=(value,))
 
     def _nearest(self, value: str) -> str | None:
         plain = _plain(value)

@@ -52,7 +52,7 @@ def json_records(objects: Iterable[tuple[int, dict[str, Any]]], problems: Proble
         try:
             yield from _records(line, value)
         except ValueError as error:
-            problems.add(line, str(error))
+            problems.add(line, error)
 
 
 def _records(line: int, value: dict[str, Any]) -> list[Record]:

@@ -56,10 +56,12 @@ class Problems:
     word: str = ":"
     found: list[tuple[int, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what may not be intended, yet can be read
+    ids: list[Any] = field(default_factory=list)  # those that are not known
 
-    def add(self, line: int, text: str) -> None:
+    def add(self, line: int, problem: str | Exception) -> None:
         """Note what is wrong with a line."""
-        self.found.append((line, text))
+        self.found.append((line, str(problem)))
+        self.ids.extend(getattr(problem, "ids", ()))
 
     def settle(self) -> None:
         """Raise one error that shows the first few problems, if there are any."""
@@ -69,7 +71,7 @@ class Problems:
         shown = [f"{self.path}{self.word}{line}: {text}" for line, text in self.found[:SHOWN]]
         if more := len(self.found) - SHOWN:
             shown += [f"and {more} more."] if more > 0 else []
-        raise FileFormatError("\n".join([*shown, "Nothing was read."]))
+        raise FileFormatError("\n".join([*shown, "Nothing was read."]), ids=self.ids)
 
 
 def weight_of(value: Any) -> float:
@@ -121,14 +123,14 @@ class _Builder:
         try:
             self._add[record.kind](record)
         except ValueError as error:
-            self.problems.add(record.line, str(error))
+            self.problems.add(record.line, error)
 
     def _rows(self, *ids: Any) -> tuple[int, ...]:
         found = []
         for value in ids:
             row = self.ids.find(value)
             if row is None:
-                raise ValueError(self.ids.unknown_text(value))
+                raise self.ids.unknown_id(value)
             found.append(row)
         if len(set(found)) < len(found):
             raise ValueError(f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} is named twice.")

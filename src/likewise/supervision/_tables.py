@@ -57,8 +57,10 @@ def layout_of(header: Sequence[str], path: str) -> tuple[str, tuple[str, ...]]:
     wanted = "; ".join(",".join(needed) for needed, _ in LAYOUTS.values())
     tip = ""
     if {"bag", "labels"} <= set(header):
-        tip = " A table of what bags hold belongs to a table of rows in bags: see read_bags."
-    raise FileFormatError(f"{where}; wanted a first row with one of these: {wanted}.{tip}")
+        tip = "A table of what bags hold belongs to a table of rows in bags: {see read_bags}."
+    raise FileFormatError(
+        f"{where}; wanted a first row with one of these: {wanted}.", tip, terms=("see read_bags",)
+    )
 
 
 def table_records(
@@ -82,7 +84,7 @@ def table_records(
         try:
             yield from _simple(layout, line, cells) if layout != "general" else _general(line, cells, types)
         except ValueError as error:
-            problems.add(line, str(error))
+            problems.add(line, error)
 
 
 def _needed(cells: dict[str, Any], names: Iterable[str]) -> None:
@@ -170,12 +172,35 @@ def find_delimiter(text: str) -> str:
     return max(DELIMITERS, key=count_cells)
 
 
+class TextLines:
+    """The lines of a text, for `csv.reader`; it knows whether the reader came to the end of the text."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = iter(io.StringIO(text, newline=""))
+        self._ended = False
+
+    def __iter__(self) -> TextLines:
+        return self
+
+    def __next__(self) -> str:
+        for line in self._lines:
+            return line
+        self._ended = True
+        raise StopIteration
+
+    def describe(self, error: csv.Error) -> str:
+        """Say why the reader stopped: at the end of the text only an open quote is an error."""
+        cut = "a quote is opened and never closed; the file may be cut short"
+        return cut if self._ended else str(error)
+
+
 def csv_rows(text: str, first_line: int, problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a text with the line on which each begins; blank lines are passed over.
 
     The cells are separated by commas, semicolons or tabs, detected from the first row.
     """
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=find_delimiter(text), strict=True)
+    lines = TextLines(text)
+    reader = csv.reader(lines, delimiter=find_delimiter(text), strict=True)
     while True:
         line = first_line + reader.line_num
         try:
@@ -183,8 +208,7 @@ def csv_rows(text: str, first_line: int, problems: Problems) -> Iterator[tuple[i
         except StopIteration:
             return
         except csv.Error as error:
-            cut = "a quote is opened and never closed; the file may be cut short"
-            problems.add(line, f"{cut if 'unexpected end' in str(error) else error}.")
+            problems.add(line, f"{lines.describe(error)}.")
             return
         if row:
             yield line, row

@@ -24,6 +24,7 @@ from likewise.exceptions import (
     FileFormatError,
     QuestionableHintsWarning,
     ShuffledIdsWarning,
+    UnknownFormatError,
 )
 from likewise.supervision._ids import RowIds
 from likewise.supervision._jsonl import IDS, json_lines, json_objects, json_records
@@ -304,6 +305,9 @@ class _Counted:
             yield record
 
 
+PASS_FORMAT = ", or pass format="
+
+
 def format_of(
     path: str | os.PathLike[str], format: str | None, suffixes: Mapping[str, str] = _SUFFIXES
 ) -> str:
@@ -314,13 +318,15 @@ def format_of(
     if format is None:
         format = suffixes.get(Path(path).suffix.lower())
         if format is None:
-            raise ValueError(
+            raise UnknownFormatError(
                 f"{os.fspath(path)!r} does not say its format; end its name with one of "
-                f"{', '.join(suffixes)}, or pass format=."
+                f"{', '.join(suffixes)}{{{PASS_FORMAT}}}.",
+                parameter="format",
+                terms=(PASS_FORMAT,),
             )
     formats = tuple(dict.fromkeys(suffixes.values()))
     if format not in formats:
-        raise ValueError(f"format must be one of {formats}, got {format!r}.")
+        raise UnknownFormatError(f"format must be one of {formats}, got {format!r}.", parameter="format")
     return format
 
 
@@ -334,13 +340,15 @@ def decoded(data: bytes, encoding: str, path: str, *, option: str = "encoding={!
         return data.decode("utf-8-sig" if name == "utf-8" else name)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        older = " or ".join(option.format(older) for older in ("latin-1", "cp1252"))
-        tip = f"{older}, if it comes from an older Windows program"
+        likely, because = ["latin-1", "cp1252"], "if it comes from an older Windows program"
         if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            tip = f"{option.format('utf-16')}, which its first two bytes announce"
+            likely, because = ["utf-16"], "which its first two bytes announce"
+        terms = tuple(map(option.format, likely))
         raise FileFormatError(
-            f"{path}:{line}: byte {error.start} is {data[error.start]:#04x}, which is not {name}. "
-            f"Save the file as UTF-8, or pass {tip}."
+            f"{path}:{line}: byte {error.start} is {data[error.start]:#04x}, which is not {name}.",
+            f"Save the file as UTF-8, or pass {' or '.join(f'{{{term}}}' for term in terms)}, {because}.",
+            parameter="encoding",
+            terms=terms,
         ) from error
 
 
