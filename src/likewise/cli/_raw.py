@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, describe_cause
 from likewise.supervision._records import Problems
-from likewise.supervision._tables import find_delimiter
+from likewise.supervision._tables import TextLines, find_delimiter
 from likewise.supervision.io import decoded, xlsx_rows
 
 STDIN = "-"
@@ -72,8 +72,10 @@ class Raw:
         return f"line {self.lines[row]}" if self.lines is not None else f"row {row}"
 
 
-def read_raw(path: str, *, header: bool = True, encoding: str = "utf-8") -> Raw:
-    """Read a table; the first bytes tell its format."""
+def read_raw(
+    path: str, *, header: bool = True, encoding: str = "utf-8", encoding_option: str = "--encoding"
+) -> Raw:
+    """Read a table; the first bytes tell its format. `encoding_option` sets the encoding."""
     if path == STDIN:
         data, name, suffix = sys.stdin.buffer.read(), "<stdin>", ""
     else:
@@ -89,7 +91,7 @@ def read_raw(path: str, *, header: bool = True, encoding: str = "utf-8") -> Raw:
     for start, what in _OTHERS.items():
         if data.startswith(start):
             raise FileFormatError(f"{name} is {what}.")
-    return _read_csv(decoded(data, encoding, name, option="--encoding {}"), name, header)
+    return _read_csv(decoded(data, encoding, name, option=f"{encoding_option} {{}}"), name, header)
 
 
 # ---------------------------------------------------------------------- CSV
@@ -130,7 +132,8 @@ def _raw_of(rows: list[list[str]], lines: list[int], path: str, header: bool) ->
 
 def _rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
     """Return the rows of a CSV text and the line on which each begins; blank lines are passed over."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=find_delimiter(text), strict=True)
+    source = TextLines(text)
+    reader = csv.reader(source, delimiter=find_delimiter(text), strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
     while True:
@@ -140,9 +143,7 @@ def _rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
         except StopIteration:
             break
         except csv.Error as error:
-            cut = "a quote is opened and never closed; the file may be cut short"
-            what = cut if "unexpected end" in str(error) else error
-            raise FileFormatError(f"{path}:{line}: {what}.") from error
+            raise FileFormatError(f"{path}:{line}: {source.describe(error)}.") from error
         rows.append(row)
         lines.append(line)
     while rows and not rows[-1]:
@@ -234,7 +235,9 @@ def _read_npy(data: bytes, path: str) -> Raw:
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        why = "it holds Python objects" if "pickle" in str(error) else str(error).rstrip(".")
+        from likewise.features._arrays import holds_objects
+
+        why = "it holds Python objects" if holds_objects(io.BytesIO(data)) else describe_cause(error)
         raise FileFormatError(
             f"{path} cannot be read as .npy: {why}. Save a table of numbers with numpy.save."
         ) from error

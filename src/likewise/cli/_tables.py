@@ -62,6 +62,8 @@ class Columns:
         ``--truth``: the column of true classes, which is never a feature.
     bag : str or None
         ``--bag-column``: the column of bags, which is never a feature.
+    truth_option : str
+        How the command calls ``--truth``.
     """
 
     id: str | None = None
@@ -69,12 +71,13 @@ class Columns:
     drop: tuple[str, ...] = ()
     truth: str | None = None
     bag: str | None = None
+    truth_option: str = "--truth"
 
     def check(self, raw: Raw) -> None:
         """Make sure that every column named is there, and that none is named for two ends."""
         said = {
             "--id": (self.id,) if self.id is not None else (),
-            "--truth": (self.truth,) if self.truth is not None else (),
+            self.truth_option: (self.truth,) if self.truth is not None else (),
             "--bag-column": (self.bag,) if self.bag is not None else (),
             "--drop": self.drop,
             "--features": self.features or (),

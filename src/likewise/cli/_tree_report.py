@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -141,16 +140,6 @@ class TreeReport:
             "labels": listed,
             **self.against_truth,
         }
-
-
-def plain_notes(notes: list[str]) -> list[str]:
-    """Let notes speak of options; say once, not for each letter, that the font of a picture lacks some."""
-    notes = [note.replace("max_iter", "--max-iter") for note in notes]
-    lacking = [note for note in notes if re.match(r"Glyph \d+ ", note)]
-    others = [note for note in notes if note not in lacking]
-    if lacking:
-        others.append(f"the font of the picture lacks {len(lacking)} letter(s); --html shows all of them.")
-    return others
 
 
 def _plain(values: Any, k: int) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from likewise.cli._output import (
     write_stdout,
 )
 from likewise.cli.cluster import PICTURES
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import LikewiseWarning
 
 if TYPE_CHECKING:
     from likewise.cli._labels import Tags
@@ -215,7 +216,7 @@ def command(
     from likewise.cli._items import Wanted, items_of
     from likewise.cli._raw import read_raw
     from likewise.cli._tables import ids_of, standardized
-    from likewise.cli._tree_report import TreeReport, plain_notes
+    from likewise.cli._tree_report import TreeReport
     from likewise.cli._write import write_table
     from likewise.hierarchy import write_hierarchy
     from likewise.hierarchy._json import compose
@@ -257,7 +258,8 @@ def command(
                 outputs.add(path, _drawing(option, path, report))
         if suggest is not None and suggested is not None:
             outputs.add(suggest, lambda part: write_table(part, suggested))
-    notes = [*items.notes, *tags.notes, *told, *more, *yet, *plain_notes(notes)]
+    notes[:0] = [*items.notes, *tags.notes, *told, *more, *yet]
+    notes += _lacking_letters(drawn, report)
     notes += _long_picture(plot, report.tree)
     wrote = [path for path in (out, *drawn.values(), suggest) if path is not None and path != STDOUT]
     if as_json:
@@ -326,10 +328,7 @@ def _read_labels(path: str, encoding: str) -> Any:
 
     if path == STDOUT:
         raise click.UsageError("--labels wants a file; only DATA may come from stdin.")
-    try:
-        return read_raw(path, encoding=encoding)
-    except FileFormatError as error:
-        raise FileFormatError(str(error).replace("--encoding", "--labels-encoding")) from error
+    return read_raw(path, encoding=encoding, encoding_option="--labels-encoding")
 
 
 def _shared(raw: Any, table: Any, dropped: tuple[str, ...]) -> str | None:
@@ -357,10 +356,24 @@ def _tags(
 
 
 def _fit(X: Any, tags: Tags, hierarchy: Any, options: dict[str, Any]) -> Any:
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
     from likewise.cli._labels import LabelTable
     from likewise.multilabel import LatentHierarchyClassifier
 
-    return LatentHierarchyClassifier(hierarchy, **options).fit(X, LabelTable(tags.Y, tags.names))
+    model = LatentHierarchyClassifier(hierarchy, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, LabelTable(tags.Y, tags.names))
+    for warned in caught:
+        message = warned.message
+        if issubclass(warned.category, ConvergenceWarning):
+            text = f"EM did not converge in {model.max_iter} iterations: raise --max-iter."
+            message = LikewiseWarning(text, parameter="max_iter")
+        warnings.warn(message, stacklevel=2)
+    return model
 
 
 def _drawing(option: str, path: str, report: TreeReport) -> Any:
@@ -373,8 +386,30 @@ def _drawing(option: str, path: str, report: TreeReport) -> Any:
     from likewise.plotting import HierarchyDisplay, MissingRateDisplay
 
     if option == "--missing-plot":
-        return lambda part: MissingRateDisplay.from_estimator(report.model, title=title).save(part)
-    return lambda part: HierarchyDisplay.from_hierarchy(report.tree, title=title).save(part)
+        return lambda part: _save_quietly(MissingRateDisplay.from_estimator(report.model, title=title), part)
+    return lambda part: _save_quietly(HierarchyDisplay.from_hierarchy(report.tree, title=title), part)
+
+
+def _save_quietly(display: Any, part: Path) -> None:
+    """Save a picture without a warning for each letter that the font lacks: a note counts them."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        display.save(part)
+
+
+def _lacking_letters(drawn: Mapping[str, str | None], report: TreeReport) -> list[str]:
+    """Return a note on the letters that the font of the pictures lacks."""
+    if all(path is None or Path(path).suffix.lower() == PAGE for path in drawn.values()):
+        return []
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    known = get_font(findfont(FontProperties())).get_charmap()
+    lacking = {letter for name in report.tree.names for letter in name if ord(letter) not in known}
+    if not lacking:
+        return []
+    return [f"the font of the picture lacks {len(lacking)} letter(s); --html shows all of them."]
 
 
 def _long_picture(plot: str | None, tree: LabelHierarchy) -> list[str]:

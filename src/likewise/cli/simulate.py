@@ -28,7 +28,7 @@ from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError, LikewiseWarning, render
 
 if TYPE_CHECKING:
-    from likewise.cli._tables import Columns, Table
+    from likewise.cli._tables import Table
 
 _USUAL = "default,random"
 ERROR_KINDS = {
@@ -164,11 +164,12 @@ def command(
     _check_files(data, out, plot)
 
     from likewise.active import compare
-    from likewise.cli._tables import standardized
+    from likewise.cli._tables import read_table, standardized
     from likewise.cli._write import csv_text, write_table
 
     with gathered_warnings() as notes, Outputs() as outputs:
-        table = _read(data, columns_of(id_column, features, drop, label), not no_header, encoding)
+        asked_columns = columns_of(id_column, features, drop, label, truth_option="--label")
+        table = read_table(data, asked_columns, header=not no_header, encoding=encoding)
         notes.names = table.ids
         classes = _classes(table, label, data)
         k = len(set(classes)) if clusters is None else clusters
@@ -242,17 +243,6 @@ def _check_files(data: str, out: str | None, plot: str | None) -> None:
     if plot is not None:
         check_output(plot, PICTURES, "--plot")
         require("matplotlib", extra="plot")
-
-
-def _read(data: str, columns: Columns, header: bool, encoding: str) -> Table:
-    """Read the table; what other commands call --truth is called --label here."""
-    from likewise.cli._tables import read_table
-
-    try:
-        return read_table(data, columns, header=header, encoding=encoding)
-    except click.BadParameter as error:
-        words, hint = (str(text).replace("--truth", "--label") for text in (error.message, error.param_hint))
-        raise click.BadParameter(words, param_hint=hint) from None
 
 
 def _classes(table: Table, label: str, data: str) -> list[str]:

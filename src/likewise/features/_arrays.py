@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, describe_cause
 from likewise.features._features import Features, FloatArray, one_scale
 
 
@@ -30,7 +30,10 @@ def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, o
     except FileNotFoundError as error:
         raise FileFormatError(f"there is no file {name}.") from error
     except (OSError, ValueError, EOFError) as error:
-        why = "it holds Python objects" if "pickle" in str(error) else str(error).rstrip(".")
+        why = describe_cause(error)
+        if isinstance(error, ValueError):
+            with open(path, "rb") as file:
+                why = "it holds Python objects" if holds_objects(file) else why
         raise FileFormatError(
             f"{name} cannot be read as .npy: {why}. Save a table of numbers with numpy.save."
         ) from error
@@ -54,3 +57,16 @@ def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, o
             f"{name}, row {row}, column {column} (counted from 0) is {X[row, column]}; wanted finite numbers."
         )
     return Features(one_scale(X), f"{X.shape[1]} numbers a row from {name}")
+
+
+def holds_objects(file: IO[bytes]) -> bool:
+    """Return True for a file that NumPy cannot read without unpickling: an array of objects, or a pickle."""
+    try:
+        version = np.lib.format.read_magic(file)
+        formats = np.lib.format
+        read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
+        return bool(read(file)[2].hasobject)
+    except (ValueError, EOFError):  # np.load takes whatever is no array for a pickle
+        file.seek(0)
+        first = file.read(6)
+        return bool(first) and not first.startswith((b"\x93NUMPY", b"PK"))

@@ -7,7 +7,7 @@ import warnings
 from typing import IO, TYPE_CHECKING, Any
 
 from likewise._optional import require
-from likewise.exceptions import PictureError
+from likewise.exceptions import PictureError, describe_cause
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,7 +51,7 @@ def picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
     except pillow.DecompressionBombError as error:
         raise PictureError(f"it has too many pixels; wanted at most {MOST_PIXELS:,}.") from error
     except Exception as error:  # on broken files decoders raise almost anything
-        raise PictureError(f"the picture is broken or cut short ({_why(error)}).") from error
+        raise PictureError(f"the picture is broken or cut short ({describe_cause(error)}).") from error
     return found
 
 
@@ -63,7 +63,3 @@ def _in_eight_bits(image: Any, pillow: Any) -> Any:
         grey = np.asarray(image, dtype=np.float64)
         image = pillow.fromarray(np.clip(grey / 257.0, 0.0, 255.0).astype(np.uint8))
     return image if image.mode == "RGB" else image.convert("RGB")
-
-
-def _why(error: Exception) -> str:
-    return str(error).rstrip(".") or type(error).__name__

@@ -64,14 +64,11 @@ def _words(texts: list[str], n_features: int, named: str, seed: int) -> tuple[Fl
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    try:
-        words = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
-    except ValueError as error:
-        if "vocabulary" not in str(error):
-            raise
-        raise FileFormatError(
-            f"no cell of {named} holds a word of two letters or more. Name other columns."
-        ) from error
+    vectorizer = TfidfVectorizer(sublinear_tf=True)
+    tokenize = vectorizer.build_tokenizer()
+    if not any(tokenize(text) for text in texts):
+        raise FileFormatError(f"no cell of {named} holds a word of two letters or more. Name other columns.")
+    words = vectorizer.fit_transform(texts)
     n_words = words.shape[1]
     if n_words <= n_features:
         return np.asarray(words.toarray(), dtype=np.float64), f"{n_words} words in {named}"

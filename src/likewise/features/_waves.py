@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
-from likewise.exceptions import SoundError
+from likewise.exceptions import SoundError, describe_cause
 
 FloatArray = npt.NDArray[np.float32]
 RATE = 16_000  # samples a second, after resampling
@@ -58,8 +58,8 @@ def _by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int
     except SoundError:
         raise
     except Exception as error:  # on broken files decoders raise almost anything
-        why = str(error).rstrip(".") or type(error).__name__
-        why = why.partition(">: ")[2] or why  # soundfile names the object that it was given
+        # The text of an error of soundfile also names the object that it was given.
+        why = describe_cause(getattr(error, "error_string", error))
         raise SoundError(f"it is not a WAV, FLAC, Ogg or MP3 sound, or is broken ({why}).") from error
 
 
