@@ -249,12 +249,13 @@ def _features(asked: Asked, footers: Sequence[files.Footer]) -> tuple[tuple[str,
         raise FileFormatError(f"{asked.path} has no column left to cluster by; drop fewer of them.")
     try:
         files.chosen(footers, features)
-    except ValueError as error:
-        text = str(error).replace(
-            "Name the columns to use: columns=[…].",
+    except FileFormatError as error:
+        if error.parameter != "columns":
+            raise
+        raise FileFormatError(
+            error.message,
             "Leave them out with --drop, name ids with --id, or name the columns to use with --features.",
-        )
-        raise FileFormatError(text) from error
+        ) from error
     return features, tuple(name for name in names if name not in {*features, columns.id})
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from likewise._optional import require
+from likewise.exceptions import FileFormatError
 
 _NUMBERS = ("float", "double", "halffloat", "int", "uint", "bool")
 
@@ -122,9 +123,10 @@ def chosen(footers: Sequence[Footer], columns: Sequence[str] | None) -> tuple[tu
         check_columns(one, names)
         wrong = [f"{name!r} ({one.types[name]})" for name in names if not _is_number(one.types[name])]
         if wrong:
-            raise ValueError(
-                f"{one.file}: {', '.join(wrong)} cannot be used as numbers. Name the columns to use: "
-                "columns=[…]."
+            raise FileFormatError(
+                f"{one.file}: {', '.join(wrong)} cannot be used as numbers.",
+                "Name the columns to use: columns=[…].",
+                parameter="columns",
             )
     single = all(one.types[name] == "float" for one in footers for name in names)
     return tuple(names), np.dtype(np.float32 if single else np.float64)
