@@ -62,7 +62,7 @@ def message_of(error: Exception) -> str:
     "there is no file 'hints.csv'."
     """
     if isinstance(error, MemoryError):
-        return f"there is not enough memory for this. {error}".strip()
+        return " ".join(["there is not enough memory for this.", *map(str, error.args)])
     if isinstance(error, OSError) and error.filename is not None and not isinstance(error, LikewiseError):
         name = os.fsdecode(error.filename)
         if isinstance(error, FileNotFoundError):

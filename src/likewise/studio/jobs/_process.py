@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likewise.exceptions import render
 from likewise.studio.records import FromWorker, Settings, Tell, Trouble
 
 if TYPE_CHECKING:  # the server imports this file too, and is to be up before scikit-learn is read
@@ -155,9 +156,8 @@ class Loop:
         except (BrokenPipeError, ConnectionError):
             os._exit(0)  # the server is gone
         except Exception as error:
-            said = str(error).strip() or type(error).__name__
             what = "The project could not be opened" if step == "load" else f"The {step} could not be made"
-            self._trouble(step, f"{what}: {said}")
+            self._trouble(step, f"{what}: {render(error)}")
         else:
             self._told_of.pop(step, None)
 

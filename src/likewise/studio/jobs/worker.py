@@ -15,6 +15,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
+from likewise.exceptions import render
 from likewise.studio.jobs._process import STOP, load, run
 from likewise.studio.project import Project
 from likewise.studio.records import FromWorker, StoredEvent, Tell, Trouble
@@ -118,7 +119,7 @@ class Worker:
             if process is not None and process.is_alive():
                 process.kill()
                 process.join(_GRACE)
-            return str(error) or type(error).__name__
+            return render(error)
         return f"signal {-code}" if code is not None and code < 0 else f"code {code}"
 
     def _live(self) -> int | None:

@@ -9,6 +9,7 @@ from likewise.exceptions import (
     StoreError,
     TransactionConflictError,
     UnreachableError,
+    describe_cause,
 )
 
 _AGAIN = "What was saved before is safe; what was being saved is not, and can be sent again."
@@ -65,16 +66,12 @@ def of_postgres(error: BaseException, lost: bool, where: str) -> StoreError:
         return DiskFullError(f"The disk of the database {where} is full.", f"Free some space there. {_AGAIN}")
     if state in {"25006", "42501"}:
         return StoreError(
-            f"The database {where} may not be written to: {_first_line(error)}.",
+            f"The database {where} may not be written to: {describe_cause(error)}.",
             "Give the user the right to create and write tables there.",
         )
     if lost or not state or state[:2] in {"08", "57", "28", "3D", "53"}:
         return UnreachableError(
-            f"The database {where} cannot be reached: {_first_line(error)}.",
+            f"The database {where} cannot be reached: {describe_cause(error)}.",
             f"Check that it runs, and the address, user and password. {_AGAIN}",
         )
-    return StoreError(f"The database {where} failed: {_first_line(error)}.", _AGAIN)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return StoreError(f"The database {where} failed: {describe_cause(error)}.", _AGAIN)
