@@ -34,7 +34,7 @@ class BoundaryPairs:
         rows, columns = np.nonzero(state.labels[:, None] != state.labels[neighbors])
         order = np.argsort(distances[rows, columns], kind="stable")
         pairs = zip(rows[order].tolist(), neighbors[rows, columns][order].tolist(), strict=True)
-        questions = [Question.pair(i, j, why="Close rows in different clusters.") for i, j in pairs]
+        questions = [Question.pair(i, j, reason="Close rows in different clusters.") for i, j in pairs]
         questions = [question for question in questions if state.can_ask(question)]
         distinct = {question.key: question for question in [*questions, *RandomPairs().choose(state, n)]}
         return list(distinct.values())[:n]

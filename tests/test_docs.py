@@ -3,7 +3,9 @@
 import doctest
 import importlib
 import re
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +56,84 @@ def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     inside = [link.split("#")[0] for link in LINK.findall(text) if not re.match(r"[a-z]+:", link)]
     assert [link for link in inside if link and not (page.parent / link).exists()] == []
+
+
+def read_prose(page):
+    """Return the text of a page without code blocks."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def read_anchors(page):
+    """Return the anchors of a page's headings, as GitHub and MyST name them."""
+    headings = re.findall(r"^#+ (.+)$", read_prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_anchors_of_links_exist(page):
+    missing = []
+    for link in LINK.findall(read_prose(page)):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if anchor and target.suffix == ".md" and anchor not in read_anchors(target):
+            missing.append(link)
+    assert missing == []
+
+
+def test_the_readme_is_short_and_begins_with_the_words_of_the_field():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    paragraph = " ".join(text.split("\n\n")[1].split()).lower()
+    for word in (
+        "constrained",
+        "semi-supervised",
+        "clustering",
+        "must-link",
+        "cannot-link",
+        "active learning",
+    ):
+        assert word in paragraph
+
+
+@pytest.mark.parametrize("word", ["LLM", "pandas", "text", "unlabelled", "spreadsheet"])
+def test_what_newcomers_search_for_is_in_a_heading(word):
+    pages = "\n".join(read_prose(page) for page in ROOT.glob("docs/*.md"))
+    assert re.search(rf"^#.*\b{word}\b", pages, flags=re.MULTILINE | re.IGNORECASE)
+
+
+def test_every_page_is_on_a_shelf():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    captions = re.findall(r"^:caption: (.+)$", index, flags=re.MULTILINE)
+    assert captions == ["Tutorials", "How-to guides", "Explanation", "Reference"]
+    listed = re.findall(
+        r"^[\w-]+$", "\n".join(re.findall(r"^```{toctree}\n(.*?)^```", index, re.M | re.S)), re.M
+    )
+    pages = {page.stem for page in ROOT.glob("docs/*.md")} - {"index"}
+    assert sorted(listed) == sorted(pages)
+    linked = {link.partition("#")[0] for link in LINK.findall(index)}
+    assert [page for page in pages if f"{page}.md" not in linked] == []
+
+
+@pytest.fixture
+def link_terms():
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "link_terms.py")))
+
+
+def test_every_page_links_the_first_use_of_a_term_to_the_glossary(link_terms):
+    assert [
+        page.name for page in link_terms.find_pages() if link_terms.link(page) != page.read_text("utf-8")
+    ] == [], "run python docs/link_terms.py"
+
+
+def test_terms_that_are_linked_are_in_the_glossary(link_terms):
+    assert set(link_terms.TERMS) <= read_anchors(ROOT / "docs" / "glossary.md")
+
+
+def test_only_prose_is_linked(link_terms):
+    text = "# A hint\n\n`hint` and [a hint](x.md), $hint$\n\n```\nhint\n```\n\nMany hints: a hint.\n"
+    expected = text.replace("Many hints", "Many [hints](glossary.md#hint)")
+    assert link_terms.link_text(text) == expected
+    assert link_terms.link_text(expected) == expected
 
 
 ROOMS = [
