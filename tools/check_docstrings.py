@@ -1,0 +1,81 @@
+"""Check the docstrings of public names with numpydoc: ``python tools/check_docstrings.py [PACKAGE ...]``.
+
+Every public function, class and method says what its parameters are and what it returns; every public class has
+an example.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+from numpydoc.validate import validate
+
+import likewise
+
+# Parameters that are missing, unknown, in another order or without a type or description; a missing Returns.
+CHECKS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03"}
+# What every scikit-learn estimator has and documents in the same words.
+INHERITED = {"get_params", "set_params", "get_metadata_routing"}
+
+
+def list_packages() -> list[ModuleType]:
+    """Return the public packages and modules that have a list of public names."""
+    names = ["likewise", *(f"likewise.{found.name}" for found in pkgutil.iter_modules(likewise.__path__))]
+    modules = [importlib.import_module(name) for name in names if not name.split(".")[-1].startswith("_")]
+    return [module for module in modules if getattr(module, "__all__", ())]
+
+
+def list_members(owner: type) -> Iterator[tuple[str, object]]:
+    """Yield the public methods and properties of a class that likewise defines, with full names."""
+    for base in owner.__mro__:
+        if not base.__module__.startswith("likewise"):
+            continue
+        for name, member in vars(base).items():
+            is_documented = callable(member) or isinstance(member, classmethod | staticmethod)
+            if is_documented and not name.startswith("_") and name not in INHERITED:
+                yield f"{base.__module__}.{base.__qualname__}.{name}", member
+
+
+def list_public(module: ModuleType) -> Iterator[str]:
+    """Yield the full names of what a module makes public, where it is defined."""
+    for name in module.__all__:
+        value = getattr(module, name)
+        if not (inspect.isclass(value) or inspect.isroutine(value)):
+            continue
+        if not str(value.__module__).startswith("likewise"):
+            continue
+        yield f"{value.__module__}.{value.__qualname__}"
+        if inspect.isclass(value):
+            yield from (full for full, _ in list_members(value))
+
+
+def find_problems(name: str) -> list[str]:
+    """Return what is wrong with the docstring of a name."""
+    report = validate(name)
+    found = [f"{code} {text}" for code, text in report["errors"] if code in CHECKS]
+    value = pkgutil.resolve_name(name)
+    if inspect.isclass(value) and not issubclass(value, BaseException) and ">>>" not in (value.__doc__ or ""):
+        found.append("no example")
+    return found
+
+
+def main(packages: list[str]) -> int:
+    """Print the problems of all public names, or of those in some packages."""
+    names = sorted({name for module in list_packages() for name in list_public(module)})
+    kept = [name for name in names if not packages or any(name.startswith(each) for each in packages)]
+    n_bad = 0
+    for name in kept:
+        if problems := find_problems(name):
+            n_bad += 1
+            print(f"{name}: {'; '.join(problems)}")
+    print(f"docstrings: {len(kept)} public names, {n_bad} with problems")
+    return int(n_bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
