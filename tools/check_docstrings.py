@@ -1,7 +1,7 @@
 """Check the docstrings of public names with numpydoc: ``python tools/check_docstrings.py [PACKAGE ...]``.
 
-Every public function, class and method says what its parameters are and what it returns; every public class has
-an example.
+Every public function, class and method says what its parameters are and what it returns; every public
+class has an example.
 """
 
 from __future__ import annotations
