@@ -22,7 +22,7 @@ def case(name: str, n_draws: int = N_DRAWS) -> dict[str, Any]:
     data = load(name)
     X = StandardScaler().fit_transform(np.asarray(data.X, dtype=float))
     Y = pd.DataFrame(np.asarray(data.Y, dtype=np.uint8), columns=list(data.label_names))
-    model, by_em = ex.LATENT(**ex.KEPT), ex.LATENT(**ex.KEPT, rate_from="em")
+    model, by_em = ex.LATENT(**ex.LEARN), ex.LATENT(**ex.LEARN, rate_from="em")
     settled = ex.fitted(model, X, Y) and ex.fitted(by_em, X, Y)
     tree: LabelHierarchy = model.hierarchy_
     edges, again = _edges(tree, Y), _again(tree, X, Y, n_draws)
@@ -87,7 +87,7 @@ def _again(tree: LabelHierarchy, X: np.ndarray, Y: pd.DataFrame, n_draws: int) -
     seen = dict.fromkeys(tree.edges, 0)
     for _ in range(n_draws):
         rows = rng.integers(len(X), size=len(X))
-        model = ex.LATENT(**ex.KEPT, max_iter=1)  # the tree is learned before EM
+        model = ex.LATENT(**ex.LEARN, max_iter=1)  # the tree is learned before EM
         ex.fitted(model, X[rows], Y.iloc[rows])
         for edge in set(model.hierarchy_.edges) & set(seen):
             seen[edge] += 1
@@ -98,8 +98,8 @@ def _held_out(X: np.ndarray, Y: pd.DataFrame, split: np.ndarray) -> dict[str, li
     """Return F1 micro and macro on the test rows of the set, of the learned tree and of one label by one."""
     train, test = split == "train", split == "test"
     models = {
-        "learn": ex.LATENT(**ex.KEPT),
-        "learn, nothing missing": ex.LATENT(**(ex.KEPT | {"missing_rate": 0.0})),
+        "learn": ex.LATENT(**ex.LEARN),
+        "learn, nothing missing": ex.LATENT(**(ex.LEARN | {"missing_rate": 0.0})),
         "BR": ex.BinaryRelevance(),
     }
     out = {}
