@@ -149,7 +149,7 @@ def test_ties_are_reported_the_simplest_first(run, birds):
     assert tied == {(tie["method"], tie["clusters"]) for tie in document["ties"]}
     said = " ".join(run(*words).stdout.split())
     assert len(tied) > 1
-    assert f"{len(tied)} candidates are tied: within one standard error of the best" in said
+    assert f"{len(tied)} candidates are tied: behind the best by at most one standard error" in said
     assert "The simplest is pck-means with 3 clusters." in said
 
 

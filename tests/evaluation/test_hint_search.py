@@ -119,14 +119,16 @@ def test_triplets_and_methods_for_links():
 
 
 class Preset(KMeans):
-    """Gives labels that are right for the first `n_right` rows and alone elsewhere."""
+    """Gives labels that are right for rows `first` to `n_right` and alone elsewhere."""
 
-    def __init__(self, n_clusters=2, *, n_right=60):
+    def __init__(self, n_clusters=2, *, n_right=60, first=0):
         super().__init__(n_clusters)
         self.n_right = n_right
+        self.first = first
 
     def fit(self, X, y=None):
-        self.kept_ = np.where(np.arange(60) < self.n_right, Y, 3 + np.arange(60))
+        rows = np.arange(60)
+        self.kept_ = np.where((rows < self.n_right) & (rows >= self.first), Y, 3 + rows)
         return self
 
     def predict(self, X):
@@ -151,8 +153,7 @@ def test_one_standard_error_prefers_fewer_clusters():
     rows = [(5, 54), (2, 20), (4, 52)]
     assert chosen(rows) == 0
     assert chosen(rows, rule="one_standard_error") == 2
-    with pytest.raises(ValueError, match="standard error"):
-        chosen(rows, rule="one_standard_error", scoring=lambda held: held.right.mean())
+    assert chosen(rows, rule="one_standard_error", scoring=lambda held: held.right.mean()) == 2
     with pytest.raises(ValueError, match="rule must be one of"):
         chosen(rows, rule="simplest")
 
@@ -170,7 +171,58 @@ def test_candidates_within_one_standard_error_are_ties_the_simplest_first():
     assert search.best_index_ == 3  # the choice itself goes by the rule
     assert search_presets([(5, 60), (4, 50)]).ties_.tolist() == [0]  # a perfect score has no error
     own = search_presets([(5, 60), (4, 60), (4, 20)], scoring=lambda held: held.right.mean())
-    assert own.ties_.tolist() == [1, 0]  # without an error only equal scores are
+    assert own.ties_.tolist() == [1, 0]
+
+
+def test_the_error_of_a_difference_is_that_of_paired_answers():
+    search = search_presets([(5, 54), (4, 40)])
+    right = np.array([[(pair < n).all() for pair in HINTS.must] for n in (54, 40)], dtype=float)
+    difference = np.concatenate([right[0] - right[1], np.zeros(len(HINTS.cannot))])
+    expected = difference.std() / np.sqrt(len(difference))
+    assert search.cv_results_["error_difference"][0] == 0
+    assert search.cv_results_["error_difference"][1] == pytest.approx(expected, rel=0.1)  # of 50 groups
+
+
+def search_methods(*n_right, **options):
+    methods = [(f"method {place}", Preset(3, n_right=n)) for place, n in enumerate(n_right)]
+    search = HintSearchCV(methods, cv=2, random_state=0, refit=False, **options)
+    return search.fit(X, supervision=HINTS)
+
+
+@pytest.mark.parametrize(("rule", "best"), [("simplest_method", "simple"), ("best", "rich")])
+def test_of_methods_that_are_hardly_told_apart_the_first_named_is_taken(rule, best):
+    # Each is right where the other is wrong, and the second a little more often.
+    methods = [("simple", Preset(3, first=10)), ("rich", Preset(3, n_right=46))]
+    search = HintSearchCV(methods, cv=2, rule=rule, random_state=0, refit=False).fit(X, supervision=HINTS)
+    simple, rich = search.cv_results_["mean_test_score"]
+    assert 0 < rich - simple < 0.5 * search.cv_results_["error_difference"][0]
+    assert search.best_method_ == best
+
+
+def test_a_method_that_is_clearly_better_is_taken_though_it_was_named_last():
+    assert search_methods(20, 54).best_method_ == "method 1"
+    assert search_methods(54, 20).best_method_ == "method 0"
+
+
+def test_the_number_of_clusters_of_a_method_is_the_best_one():
+    methods = [("first", Preset(), [{"n_clusters": [k], "n_right": [n]} for k, n in ((2, 46), (3, 54))])]
+    methods.append(("second", Preset(5, n_right=54)))
+    search = HintSearchCV(methods, cv=2, random_state=0, refit=False).fit(X, supervision=HINTS)
+    assert search.cv_results_["tied"].tolist() == [False, True, True]
+    assert (search.best_method_, search.best_params_["n_clusters"]) == ("first", 3)
+
+
+def test_several_methods_are_compared_on_three_cuts_into_folds():
+    once, thrice = search_methods(52, 54, n_repeats=1), search_methods(52, 54)
+    assert (once.n_repeats_, thrice.n_repeats_) == (1, 3)
+    assert (once.n_splits_, once.n_scored_) == (thrice.n_splits_, thrice.n_scored_)
+    # These models do not depend on the folds, so that repeats hardly change scores and errors.
+    for name in ("mean_test_score", "error_test_score", "error_difference"):
+        np.testing.assert_allclose(once.cv_results_[name], thrice.cv_results_[name], rtol=0.1)
+    assert np.isfinite(thrice.cv_results_["split5_test_score"]).all()
+    assert search_presets([(2, 60)]).n_repeats_ == 1
+    with pytest.raises(ValueError, match="n_repeats must be 'auto' or an integer of at least 1, got 0"):
+        search_methods(52, 54, n_repeats=0)
 
 
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")

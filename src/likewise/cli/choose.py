@@ -124,6 +124,11 @@ def _no_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> N
 )
 @click.option("--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Folds of the hints.")
 @click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    help="How many times the hints are cut into folds; by default 3, or 1 for a single method.",
+)
+@click.option(
     "--scoring",
     type=click.Choice(["auto", "accuracy", "agreement", "balanced-accuracy", "log-score"]),
     default="auto",
@@ -162,6 +167,7 @@ def command(
     clusters: tuple[int, ...],
     methods: tuple[str, ...] | None,
     cv: int,
+    repeats: int | None,
     scoring: str,
     one_standard_error: bool,
     as_links: bool,
@@ -183,7 +189,8 @@ def command(
 
     No true classes are needed. The hints of the HINTS files are cut into folds; each method is fitted with
     each number of clusters and all folds but one, and asked what the hints of that one say. Hints that the
-    others imply do not count. The table is sorted by score, and the last line says what to type next.
+    others imply do not count. Of methods that the hints hardly distinguish the simpler one is chosen, which
+    comes first in --methods. The table is sorted by score, and the last line says what to type next.
 
     \b
     Examples:
@@ -209,17 +216,19 @@ def command(
         names = _methods_for(methods, said, as_links)
         X = standardized(table.X) if standardize else table.X
         grid = {"n_clusters": list(clusters)}
+        n_repeats = repeats or (3 if len(names) > 1 else 1)
         search = HintSearchCV(
             [(name, estimator_of(name, clusters[0], seed, {}), grid) for name in names],
             cv=cv,
+            n_repeats=n_repeats,
             scoring=scoring.replace("-", "_"),
-            rule="one_standard_error" if one_standard_error else "best",
+            rule="one_standard_error" if one_standard_error else "simplest_method",
             refit=False,
             as_links=as_links,
             n_jobs=jobs,
             random_state=seed,
         )
-        with progress(len(names) * len(clusters) * cv, quiet=quiet) as step:
+        with progress(len(names) * len(clusters) * cv * n_repeats, quiet=quiet) as step:
             _fit(search.set_params(progress=_teller(step)), X, said)
         rows = _rows(search)
         if plot is not None:
@@ -233,7 +242,8 @@ def command(
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
         used = search.scoring_.replace("_", "-")
-        asked = {"data": data, "hint_files": list(hints), "seed": seed, "folds": cv, "scoring": used}
+        asked = {"data": data, "hint_files": list(hints), "seed": seed, "folds": cv, "repeats": n_repeats}
+        asked["scoring"] = used
         counted = {"n_scored": search.n_scored_, "n_implied": search.n_implied_}
         print_json(
             {
@@ -357,6 +367,11 @@ def _ties(search: Any) -> list[dict[str, Any]]:
     ]
 
 
+def _folds(search: Any) -> str:
+    times = f", cut {search.n_repeats_} times" if search.n_repeats_ > 1 else ""
+    return f"{search.n_splits_} folds{times}"
+
+
 def _plain(value: Any) -> float | None:
     return None if value != value else float(value)
 
@@ -364,7 +379,7 @@ def _plain(value: Any) -> float | None:
 def _picture(search: Any) -> Any:
     from likewise.plotting import ChoiceDisplay
 
-    title = f"{search.n_scored_} held-out hints in {search.n_splits_} folds"
+    title = f"{search.n_scored_} held-out hints in {_folds(search)}"
     return ChoiceDisplay.from_search(search, title=title)
 
 
@@ -409,7 +424,7 @@ def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -
         note = "failed" if note == "failure" else note
         table.add_row(*cells, _cell(row["seconds"], ".2f"), note, style="bold" if row["chosen"] else None)
     stdout.print(
-        f"{search.n_scored_} held-out hints in {search.n_splits_} folds"
+        f"{search.n_scored_} held-out hints in {_folds(search)}"
         f" ({search.n_implied_} more follow from others and do not count)"
     )
     stdout.print(table)
@@ -419,8 +434,8 @@ def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -
     if len(ties) > 1:
         first = ties[0]
         stdout.print(
-            f"{len(ties)} candidates are tied: within one standard error of the best, the hints do not tell "
-            f"them apart. The simplest is {first['method']} with {first['clusters']} clusters."
+            f"{len(ties)} candidates are tied: behind the best by at most one standard error of the "
+            f"difference. The simplest is {first['method']} with {first['clusters']} clusters."
         )
     stdout.print("next, cluster as chosen:")
     stdout.print(f"  {todo}", style="bold")

@@ -78,6 +78,11 @@ class HeldOut:
             weights=np.concatenate([fold.pair_weights, fold.triplet_weights]),
         )
 
+    def take(self, mask: npt.NDArray[np.bool_]) -> HeldOut:
+        """Return some of the answers."""
+        names = ("chances", "answers", "is_triplet", "weights")
+        return HeldOut(*(getattr(self, name)[mask] for name in names))
+
     def score(self, scoring: HintScoring = "accuracy") -> float:
         """Return a score by its name; see :func:`cross_validate_hints`."""
         return check_scoring(scoring)(self).value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -13,8 +13,14 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._compat import BaseEstimator, CallbackSupportMixin, MetaEstimatorMixin, with_callbacks
-from likewise.base import Progress, warn_caller
+from likewise._compat import (
+    BaseEstimator,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    check_random_state,
+    with_callbacks,
+)
+from likewise.base import Progress, integer, warn_caller
 from likewise.evaluation._hint_cv import (
     FoldResult,
     HintValidation,
@@ -25,14 +31,17 @@ from likewise.evaluation._hint_cv import (
     run_fits,
     summarise,
 )
-from likewise.evaluation._hint_folds import HintFold
-from likewise.evaluation._hint_scores import check_scoring, usual_scoring
+from likewise.evaluation._hint_folds import HintFold, HintKFold
+from likewise.evaluation._hint_scores import HeldOut, check_scoring, usual_scoring
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.supervision import Supervision
 
-Rule = Literal["best", "one_standard_error"]
+Rule = Literal["simplest_method", "best", "one_standard_error"]
+_REPEATS = 3  # with other folds, where several methods are compared
+_CLOSE = 0.5  # standard errors by which the best candidate of a simpler method may be behind
+_GROUPS = 50  # of questions that are left out in turn, to estimate standard errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +95,16 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         See :func:`cross_validate_hints`. "auto" is "agreement" where less than a quarter of the held-out
         pairs are together, as with five classes or more, and else "accuracy": where nearly all pairs are
         apart, a model that calls all of them apart is accurate and useless.
-    rule : {"best", "one_standard_error"}, default="best"
-        ``"best"`` takes the highest score. ``"one_standard_error"`` takes the fewest clusters among the
-        candidates that are within one standard error of it. Ties go to fewer clusters, then to the candidate
-        that was named first.
+    n_repeats : int or "auto", default="auto"
+        How many times the hints are cut into folds, each time otherwise; scores are means over all of them.
+        "auto" is 3 with several methods and 1 with one. With few hints the score of a method depends on
+        which of them are in which fold, and repeats make this matter less.
+    rule : {"simplest_method", "best", "one_standard_error"}, default="simplest_method"
+        ``"best"`` takes the highest score. ``"simplest_method"`` takes the first-named method whose best
+        candidate is behind it by at most half a standard error of the difference: name the simplest method
+        first. With one method it is the same as "best".
+        ``"one_standard_error"`` takes the fewest clusters among all tied candidates. Equal scores go to fewer
+        clusters, then to the candidate that was named first.
     refit : bool, default=True
         Fit the chosen candidate with all hints. Without it there are no `labels_` and no `predict`.
     as_links : bool, default=False
@@ -109,8 +124,9 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     cv_results_ : dict of str to ndarray
         A column for each of: method, params and ``param_<name>``, n_clusters, ``mean_test_score`` (over all
-        held-out questions together, each counted once), ``error_test_score`` (its standard error),
-        ``rank_test_score``, tied, ``split<i>_test_score``, pair_accuracy, triplet_accuracy, mean_fit_time,
+        held-out questions together), ``error_test_score`` (its standard error), ``error_difference`` (the
+        standard error of how far it is behind the best, see `ties_`), ``rank_test_score``, tied,
+        ``split<i>_test_score``, pair_accuracy, triplet_accuracy, mean_fit_time,
         failure (why a fit failed), exception (the same as a `LikewiseError`).
         ``pandas.DataFrame(search.cv_results_)`` is a table of it.
     best_estimator_ : estimator
@@ -122,15 +138,20 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     best_index_, best_score_ : int, float
         Its place in `cv_results_`, and its score.
     ties_ : ndarray of int
-        The candidates within one standard error of the best score, by their place in `cv_results_`, the
-        simplest first: fewer clusters, then the method that was named first. The hints do not tell these
-        apart.
+        The candidates that the hints do not tell apart from the best, by their place in `cv_results_`: those
+        whose score is behind it by at most one standard error of the difference. All candidates are asked
+        the same questions, so that the difference varies less than each of the scores; its error is estimated
+        by leaving out groups of questions in turn (the jackknife). The simplest come first: fewer
+        clusters, then the method that was named first.
     scoring_ : str or callable
         The score that was used.
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row, by the chosen candidate.
     n_scored_, n_implied_ : int
-        How many held-out questions were scored, and how many were not because other hints decide them.
+        How many held-out questions were scored, and how many were not because other hints decide them; of
+        several repeats, in the first.
+    n_splits_, n_repeats_ : int
+        The number of folds, and how many times the hints were cut into as many.
     refit_time_ : float
         Seconds that the last fit took.
 
@@ -172,7 +193,8 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         cv: Any = 5,
         scoring: Any = "auto",
-        rule: Rule = "best",
+        n_repeats: int | Literal["auto"] = "auto",
+        rule: Rule = "simplest_method",
         refit: bool = True,
         as_links: bool = False,
         n_jobs: int | None = None,
@@ -184,6 +206,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         self.param_grid = param_grid
         self.cv = cv
         self.scoring = scoring
+        self.n_repeats = n_repeats
         self.rule = rule
         self.refit = refit
         self.as_links = as_links
@@ -216,6 +239,9 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         """
         if self.rule not in get_args(Rule):
             raise ValueError(f"rule must be one of {get_args(Rule)}, got {self.rule!r}.")
+        repeats = integer(1)
+        if self.n_repeats != "auto" and not repeats.holds(self.n_repeats):
+            raise ValueError(f"n_repeats must be 'auto' or {repeats.wanted}, got {self.n_repeats!r}.")
         if self.scoring != "auto":
             check_scoring(self.scoring)
         check_error_score(self.error_score)
@@ -224,25 +250,34 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 "param_grid is empty, so that there is nothing to choose; {} stands for the defaults."
             )
-        folds = make_folds(X, supervision, self.cv, self.random_state)
-        assert supervision is not None  # or make_folds would have refused
+        rounds = self._make_rounds(X, supervision, len({candidate.method for candidate in candidates}))
+        assert supervision is not None  # or _make_rounds would have refused
+        folds = [fold for one in rounds for fold in one]
         self.scoring_ = usual_scoring(folds) if self.scoring == "auto" else self.scoring
         score = check_scoring(self.scoring_)
         results = self._run(X, candidates, folds)
         retell_warnings(result for group in results for result in group)
         found = [summarise(group, folds, score, self.scoring_, self.error_score) for group in results]
+        # Repeats ask the same questions, so the error that comes from few answers stays.
+        found = [replace(one, error=one.error * len(rounds) ** 0.5) for one in found]
         self._report_failures(candidates, found)
 
-        self.best_index_ = self._choose(candidates, found)
-        self.ties_ = _ties(candidates, found)
+        scores = np.array([one.score if one.failure is None else np.nan for one in found])
+        if np.isnan(scores).all():
+            raise ValueError("every score is NaN, so that there is nothing to choose; look at scoring=.")
+        errors = _difference_errors(results, folds, score, int(np.nanargmax(scores)))
+        tied = scores >= np.nanmax(scores) - errors - _ROUNDING
+        close = scores >= np.nanmax(scores) - _CLOSE * errors - _ROUNDING
+        self.best_index_ = self._choose(candidates, scores, tied, close)
+        self.ties_ = _sort_by_size(candidates, np.flatnonzero(tied))
         best = candidates[self.best_index_]
         self.best_method_ = best.method
         self.best_params_ = best.params
         self.best_score_ = found[self.best_index_].score
-        self.n_splits_ = len(folds)
-        self.n_scored_ = int(found[0].n_scored.sum())
-        self.n_implied_ = int(found[0].n_implied.sum())
-        self.cv_results_ = _table(candidates, found, self.ties_)
+        self.n_splits_, self.n_repeats_ = len(rounds[0]), len(rounds)
+        self.n_scored_ = sum(fold.n_scored for fold in rounds[0])
+        self.n_implied_ = sum(fold.n_implied for fold in rounds[0])
+        self.cv_results_ = _table(candidates, found, tied, errors)
         if self.refit:
             began = time.perf_counter()
             self.best_estimator_ = fit_with_hints(clone(best.estimator), X, supervision, self.as_links)
@@ -289,6 +324,19 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             for params in ParameterGrid({} if grid is None else grid):
                 yield _Candidate(name, params, clone(estimator).set_params(**clone(params, safe=False)))
 
+    def _make_rounds(self, X: Any, supervision: Any, n_methods: int) -> list[list[HintFold]]:
+        """Cut the hints into folds, as many times as they are to be cut."""
+        n_repeats = self.n_repeats
+        if n_repeats == "auto":
+            n_repeats = _REPEATS if n_methods > 1 else 1
+        rounds = [make_folds(X, supervision, self.cv, self.random_state)]
+        seed = getattr(self.cv, "random_state", self.random_state)
+        rng = check_random_state(seed)
+        for _ in range(n_repeats - 1):
+            cv = HintKFold(len(rounds[0]), random_state=rng.randint(2**31 - 1))
+            rounds.append(make_folds(X, supervision, cv, None))
+        return rounds
+
     def _run(self, X: Any, candidates: list[_Candidate], folds: list[HintFold]) -> list[list[FoldResult]]:
         """Fit every candidate on every fold, and tell of the progress."""
         n_fits = len(candidates) * len(folds)
@@ -320,21 +368,24 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             FitFailedWarning,
         )
 
-    def _choose(self, candidates: list[_Candidate], found: list[HintValidation]) -> int:
-        scores = np.array([one.score if one.failure is None else np.nan for one in found])
-        if np.isnan(scores).all():
-            raise ValueError("every score is NaN, so that there is nothing to choose; look at scoring=.")
-        top = int(np.nanargmax(scores))
-        slack = found[top].error if self.rule == "one_standard_error" else 0.0
-        if not np.isfinite(slack):
-            raise ValueError(
-                "rule='one_standard_error' needs a scoring given by name, with a standard error."
-            )
-        # Rounding must not tell equal scores apart.
-        near = np.flatnonzero(scores >= scores[top] - slack - 1e-12)
-        sizes = [candidates[c].n_clusters for c in near]
-        keys = [(np.inf if size is None else size, -scores[c]) for c, size in zip(near, sizes, strict=True)]
-        return int(near[min(range(len(near)), key=lambda place: keys[place])])
+    def _choose(
+        self, candidates: list[_Candidate], scores: np.ndarray, tied: np.ndarray, close: np.ndarray
+    ) -> int:
+        """Return the candidate that the rule takes."""
+
+        def best_of(among: np.ndarray) -> int:
+            top = among[scores[among] >= np.nanmax(scores[among]) - _ROUNDING]
+            return int(_sort_by_size(candidates, top)[0])
+
+        if self.rule == "one_standard_error":
+            return int(_sort_by_size(candidates, np.flatnonzero(tied), scores)[0])
+        valid = np.flatnonzero(~np.isnan(scores))
+        if self.rule == "simplest_method":
+            methods = np.array([candidates[c].method for c in valid], dtype=object)
+            for method in dict.fromkeys(methods):
+                if close[found := best_of(valid[methods == method])]:
+                    return found
+        return best_of(valid)
 
     # ------------------------------------------------------------------ using
 
@@ -381,17 +432,50 @@ def _pair(value: Any) -> tuple[Any, Any]:
     return tuple(value) if isinstance(value, list | tuple) and len(value) == 2 else (value, None)
 
 
-def _ties(candidates: list[_Candidate], found: list[HintValidation]) -> np.ndarray:
-    """Return the candidates within one standard error of the best score, the simplest first."""
-    scores = np.array([one.score if one.failure is None else np.nan for one in found])
-    error = found[int(np.nanargmax(scores))].error
-    slack = error if np.isfinite(error) else 0.0
-    near = np.flatnonzero(scores >= np.nanmax(scores) - slack - 1e-12)
-    sizes = [candidates[c].n_clusters for c in near]
-    return near[np.argsort([np.inf if size is None else size for size in sizes], kind="stable")]
+_ROUNDING = 1e-12  # must not tell equal scores apart
 
 
-def _table(candidates: list[_Candidate], found: list[HintValidation], ties: np.ndarray) -> dict[str, Any]:
+def _sort_by_size(
+    candidates: list[_Candidate], places: np.ndarray, scores: np.ndarray | None = None
+) -> np.ndarray:
+    """Sort candidates by their number of clusters, then by score if given, then as they were named."""
+    sizes = [candidates[c].n_clusters for c in places]
+    sizes = [np.inf if size is None else size for size in sizes]
+    return places[np.lexsort((-scores[places] if scores is not None else np.zeros(len(places)), sizes))]
+
+
+def _difference_errors(
+    results: list[list[FoldResult]], folds: list[HintFold], score: Any, top: int
+) -> np.ndarray:
+    """Return the standard error of the difference between each candidate's score and that of `top`.
+
+    Questions are left out in groups, all repeats of a question together: the delete-a-group jackknife. It is
+    NaN for a candidate that failed, and infinite with a single question.
+    """
+    rows = [np.pad(fold.pairs, ((0, 0), (0, 1)), constant_values=-1) for fold in folds]
+    asked = np.concatenate(
+        [part for pair, fold in zip(rows, folds, strict=True) for part in (pair, fold.triplets)]
+    )
+    groups = np.unique(asked, axis=0, return_inverse=True)[1].reshape(-1) % _GROUPS
+    used = np.unique(groups)
+    errors = np.full(len(results), np.nan)
+    without = np.full((len(results), len(used)), np.nan)
+    for c, group in enumerate(results):
+        if all(result.held is not None for result in group):
+            held = HeldOut.joined([result.held for result in group if result.held is not None])
+            errors[c] = np.inf
+            if len(used) > 1:
+                without[c] = [score(held.take(groups != one)).value for one in used]
+    if len(used) > 1:
+        difference = without[top] - without
+        spread = (difference - difference.mean(axis=1, keepdims=True)) ** 2
+        errors = np.sqrt((len(used) - 1) / len(used) * spread.sum(axis=1))
+    return errors
+
+
+def _table(
+    candidates: list[_Candidate], found: list[HintValidation], tied: np.ndarray, errors: np.ndarray
+) -> dict[str, Any]:
     """Return the results as columns, one row a candidate."""
     scores = np.array([one.score for one in found])
     table: dict[str, Any] = {
@@ -404,9 +488,10 @@ def _table(candidates: list[_Candidate], found: list[HintValidation], ties: np.n
     table["params"] = [candidate.params for candidate in candidates]
     table["mean_test_score"] = scores
     table["error_test_score"] = np.array([one.error for one in found])
+    table["error_difference"] = errors
     worst_last = np.where(np.isnan(scores), -np.inf, scores)
     table["rank_test_score"] = np.array([1 + int((worst_last > score).sum()) for score in worst_last])
-    table["tied"] = np.isin(np.arange(len(found)), ties)
+    table["tied"] = tied
     for split in range(len(found[0].split_scores)):
         table[f"split{split}_test_score"] = np.array([one.split_scores[split] for one in found])
     for name in ("pair_accuracy", "triplet_accuracy"):
