@@ -346,14 +346,27 @@ def hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = No
     return np.asarray((rows @ directions) * values, dtype=X.dtype)
 
 
-def fewest_broken(clusterings: list[np.ndarray], hints: Supervision) -> list[int]:
+def fewest_broken(
+    clusterings: list[np.ndarray], hints: Supervision, *, against_chance: bool = False
+) -> list[int]:
     """Return which of several clusterings break so few links that chance could tell them apart.
 
     Those within one standard deviation of the least weight broken: its square root, and at least 1.
+    `against_chance` is for must-links alone, of which a single large cluster breaks none: it subtracts the
+    weight that clusters of the same sizes would break at random.
     """
-    broken = [float(_broken_weights(labels, hints).sum()) for labels in clusterings]
-    bound = min(broken) + max(1.0, min(broken) ** 0.5)
-    return [at for at, weight in enumerate(broken) if weight <= bound]
+    broken = np.array([float(_broken_weights(labels, hints).sum()) for labels in clusterings])
+    chance = np.zeros(len(broken))
+    if against_chance:
+        sizes = [np.unique(labels, return_counts=True)[1] / len(labels) for labels in clusterings]
+        apart = 1 - np.array([np.square(each).sum() for each in sizes])
+        chance = (
+            apart * _broken_weights(np.arange(hints.shape[0]), hints).sum()
+        )  # all links, if no two are together
+    excess = broken - chance
+    best = int(excess.argmin())
+    bound = excess[best] + max(1.0, broken[best] ** 0.5)
+    return np.flatnonzero(excess <= bound).tolist()
 
 
 def breaks_clearly_less(

@@ -4,8 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 from likewise import (
     EquivalenceGaussianMixture,
@@ -13,7 +15,9 @@ from likewise import (
     PosteriorConstrainedGaussianMixture,
     Supervision,
 )
-from likewise.seeding import hinted_space
+from likewise._rows import ArrayRows
+from likewise.seeding import fewest_broken, hinted_space
+from likewise.supervision import sample_links
 
 
 def corners(seed, wide, n_links=8):
@@ -133,6 +137,54 @@ def test_the_start_is_chosen_by_the_links_that_its_classes_explain():
     sideways = PairwiseGaussianMixture(2, init=[[-3.0, 0.0], [3.0, 0.0]]).fit(X, supervision=hints)
     assert adjusted_rand_score(y, model.predict(X)) > 0.7
     assert sideways.lower_bound_ > model.lower_bound_
+
+
+@pytest.mark.parametrize(
+    "cls", [PairwiseGaussianMixture, EquivalenceGaussianMixture, PosteriorConstrainedGaussianMixture]
+)
+def test_twenty_links_do_not_hurt_on_wine(cls):
+    X, y = load_wine(return_X_y=True)
+    X, gains = StandardScaler().fit_transform(X), []
+    for seed in range(5):
+        half = np.random.RandomState(seed).permutation(len(y))[: len(y) // 2]
+        hints = sample_links(y, 20, rows=half, random_state=seed)
+        free = ~hints.touched
+        without, told = (
+            cls(3, n_init=3, random_state=seed).fit(X, supervision=each).labels_ for each in (None, hints)
+        )
+        gains.append(adjusted_rand_score(y[free], told[free]) - adjusted_rand_score(y[free], without[free]))
+    assert np.mean(gains) > -0.02  # starts from the hints alone: -0.04 for GM-PR
+
+
+def test_a_fit_with_hints_also_begins_where_a_fit_without_hints_does():
+    X, _, hints = corners(0, 3)
+    rows, drawn = {}, {}
+    for name, each in (("without", Supervision.none(200)), ("with", hints)):
+        model, rng = PairwiseGaussianMixture(2, n_init=3), np.random.RandomState(0)
+        ground = model._ground(ArrayRows(X), each, rng)
+        drawn[name] = [start.gaussians.means for start in model._starts(ground, rng)]
+        rows[name] = len(drawn[name])
+    assert rows == {"without": 3, "with": 6}
+    np.testing.assert_array_equal(drawn["without"], drawn["with"][3:])
+
+
+def test_must_links_alone_do_not_choose_the_start_that_merges_classes():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    for seed in range(3):
+        hints = sample_links(y, 200, balance=1.0, random_state=seed)
+        model = PairwiseGaussianMixture(3, n_init=3, random_state=seed).fit(X, supervision=hints)
+        assert model.weights_.min() > 0.2
+        assert adjusted_rand_score(y, model.predict(X)) > 0.9
+
+
+def test_one_large_cluster_does_not_explain_must_links_better_than_chance():
+    must = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 5)]
+    hints = Supervision.from_links(6, must=must)
+    merged, split, wrong = np.zeros(6, int), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
+    assert fewest_broken([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
+    # By chance halves break 5 / 2 of them: 0 - 0, 1 - 2.5, 5 - 2.5, and 1 is the standard deviation.
+    assert fewest_broken([merged, split, wrong], hints, against_chance=True) == [1]
 
 
 def test_subclusters_follow_shapes_that_one_gaussian_cannot():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -237,13 +238,14 @@ class MixtureFamily(HintedClusterer, ABC):
         if "links" not in hints.kinds or len(tried) == 1:
             return _highest(tried)
         own = [steps.own_labels(fit.mixture) for steps, fit in tried]
-        return _highest([tried[at] for at in fewest_broken(own, hints)])
+        must_alone = not len(hints.cannot) + len(hints.cannot_groups)
+        return _highest([tried[at] for at in fewest_broken(own, hints, against_chance=must_alone)])
 
     def _starts(self, ground: Ground, rng: Any) -> list[Mixture]:
         """Return every start: means, each row to the nearest, covariances of these, equal weights.
 
-        With ``init="hints"`` every other start is made in the space that the links suggest, and the first
-        of either sort has its means at the must-link components.
+        With ``init="hints"`` as many more are made from the hints: every other one in the space that the
+        links suggest, and the first of either sort with its means at the must-link components.
         """
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
         kind, middle = KINDS[self.covariance_type], ground.middle
@@ -252,26 +254,36 @@ class MixtureFamily(HintedClusterer, ABC):
             total = ground.rows.sum(partial(moments_near, kind, middle, means))
             return [self._start(total, ground, means)]
         X, named = all_of(ground.trial), ground.trial_named
-        told = self.init == "hints" and bool(named.hints)
-        suggested = hinted_space(X, named.hints, named.rows) if told else X
-        starts = []
-        for number in range(self.n_init):
-            space = X if number % 2 else suggested
-            if told and number < 2:
-                here, one = space[named.rows], np.ones(len(named.rows))
-                seeds = seeds_from_closure(here, named.closure, k, one, rng, draws=as_rows(space))
-            else:
-                seeds = extend_seeds(space, np.empty((0, X.shape[1])), k, None, rng)
-            # Seeds that coincide mean fewer distinct rows than clusters, of which k-means would complain.
-            if self.init != "k-means++" and len(np.unique(seeds, axis=0)) == k:
-                seeds = (
-                    KMeans(k, init=seeds, n_init=1, max_iter=30, random_state=rng).fit(space).cluster_centers_
-                )
-            parts = pairwise_distances_argmin(space, seeds.astype(X.dtype)) * self._n_sub
-            if self._n_sub > 1:
-                parts = self._split(X, parts, rng)
-            starts.append(self._start(moments_of(kind, middle, n_parts, X, parts), ground, None))
+        # A fit with hints also begins wherever a fit without them does, so that few hints do not hurt.
+        unhinted, starts = rng, []
+        if self.init == "hints" and named.hints:
+            unhinted = deepcopy(rng)
+            suggested = hinted_space(X, named.hints, named.rows)
+            for number in range(self.n_init):
+                space = X if number % 2 else suggested
+                seeds = None
+                if number < 2:
+                    here, one = space[named.rows], np.ones(len(named.rows))
+                    seeds = seeds_from_closure(here, named.closure, k, one, rng, draws=as_rows(space))
+                starts.append(self._drawn_start(X, space, ground, seeds, rng))
+        starts += [self._drawn_start(X, X, ground, None, unhinted) for _ in range(self.n_init)]
         return starts
+
+    def _drawn_start(
+        self, X: np.ndarray, space: np.ndarray, ground: Ground, seeds: np.ndarray | None, rng: Any
+    ) -> Mixture:
+        """Return a start by k-means in `space`, from the seeds or from k-means++ draws."""
+        k = self.n_clusters
+        if seeds is None:
+            seeds = extend_seeds(space, np.empty((0, X.shape[1])), k, None, rng)
+        # Seeds that coincide mean fewer distinct rows than clusters, of which k-means would complain.
+        if self.init != "k-means++" and len(np.unique(seeds, axis=0)) == k:
+            seeds = KMeans(k, init=seeds, n_init=1, max_iter=30, random_state=rng).fit(space).cluster_centers_
+        parts = pairwise_distances_argmin(space, seeds.astype(X.dtype)) * self._n_sub
+        if self._n_sub > 1:
+            parts = self._split(X, parts, rng)
+        kind, n_parts = KINDS[self.covariance_type], k * self._n_sub
+        return self._start(moments_of(kind, ground.middle, n_parts, X, parts), ground, None)
 
     def _split(self, X: np.ndarray, parts: np.ndarray, rng: Any) -> np.ndarray:
         """Cut each class into sub-clusters by k-means++ draws among its rows."""
