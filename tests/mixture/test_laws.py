@@ -45,12 +45,12 @@ def blobs(seed, n=60, k=3, apart=2.0):
 
 
 @settings(max_examples=8, deadline=None)
-@given(seed=SEEDS, shape=SHAPES, k=st.integers(2, 4))
+@given(seed=SEEDS, shape=SHAPES, k=st.integers(2, 4), balance=st.sampled_from([None, 0.0, 1.0]))
 @pytest.mark.parametrize("name", list(MEMBERS))
-def test_the_bound_never_falls(name, seed, shape, k):
+def test_the_bound_never_falls(name, seed, shape, k, balance):
     X, y = blobs(seed, k=k)
     # Few enough links that every group of components is enumerated.
-    hints = sample_links(y, 16, random_state=seed)
+    hints = sample_links(y, 16 if balance is None else 6, balance=balance, random_state=seed)
     n_parts = 2 * k if name == "subclusters" else k
     model = MEMBERS[name](k, covariance_type=shape, init=X[:n_parts], tol=0, max_iter=12, reg_covar=1e-9)
     bounds = quiet(model, X, hints).lower_bounds_
@@ -201,7 +201,8 @@ def unbalanced(seed, n=215):
     return X, y
 
 
-@pytest.mark.parametrize(("n_links", "balance"), [(256, None), (256, 0.0)])
+@pytest.mark.parametrize("balance", [None, 0.0, 1.0], ids=["both", "cannot", "must"])
+@pytest.mark.parametrize("n_links", [64, 256, 500])
 def test_class_weights_are_those_of_all_rows_whatever_is_linked(n_links, balance):
     scores = []
     for seed in range(2):
@@ -211,8 +212,34 @@ def test_class_weights_are_those_of_all_rows_whatever_is_linked(n_links, balance
         assert model.relations_ == "components"
         assert model.weights_.min() == pytest.approx(0.30, abs=0.03)
         scores.append(adjusted_rand_score(y, model.predict(X)))
-    # Without links 0.89. With every link a factor of its own 0.89 and 0.66.
-    assert np.mean(scores) > 0.87
+    # Without links 0.89. With every link a factor of its own 0.89, 0.66 and 0.92 for 256 links.
+    assert np.mean(scores) > (0.85 if n_links == 64 else 0.87)
+
+
+@pytest.mark.parametrize("classes", [[0], [1], [0, 1]], ids=["large", "small", "each"])
+def test_class_weights_do_not_depend_on_the_classes_that_must_links_are_drawn_from(classes):
+    X, y = unbalanced(0)
+    rng = np.random.default_rng(0)
+    must = [rng.choice(np.flatnonzero(y == c), 2, replace=False) for c in classes * (200 // len(classes))]
+    hints = Supervision.from_links(len(y), must=must)
+    for cls in (PairwiseGaussianMixture, MiniBatchPairwiseGaussianMixture):
+        model = cls(2, n_init=3, random_state=0).fit(X, supervision=hints)
+        assert model.relations_ == "components"
+        assert model.weights_.min() == pytest.approx(0.30, abs=0.03)
+        assert adjusted_rand_score(y, model.predict(X)) > 0.87
+
+
+def test_must_links_alone_do_not_merge_overlapping_classes():
+    # Three classes of 150, 35 and 30 rows. With one prior factor for each row ARI 0.69, now 0.78.
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [150, 35, 30])
+    X = rng.normal(size=(215, 5)) * np.array([0.7, 1.5, 1.2])[y][:, None]
+    X[y == 1, :2] += 1.5
+    X[y == 2, 1:3] -= 1.5
+    hints = sample_links(y, 256, balance=1.0, random_state=0)
+    model = PairwiseGaussianMixture(3, n_init=4, random_state=0).fit(X, supervision=hints)
+    assert np.sort(model.weights_)[::-1] == pytest.approx([150 / 215, 35 / 215, 30 / 215], abs=0.04)
+    assert adjusted_rand_score(y, model.predict(X)) > 0.74
 
 
 def test_pairs_are_chosen_for_links_that_differ_in_weight_or_cannot_all_be_kept():
@@ -226,7 +253,7 @@ def test_pairs_are_chosen_for_links_that_differ_in_weight_or_cannot_all_be_kept(
         for hints, kind in (
             (None, None),
             (sure, "components"),
-            (must_alone, "pairs"),
+            (must_alone, "components"),
             (weighed, "pairs"),
             (contrary, "pairs"),
             (impossible, "pairs"),

@@ -124,6 +124,42 @@ def test_components_are_the_sum_over_all_labellings(name, seed, shape):
 
 
 @settings(max_examples=10, deadline=None)
+@given(seed=SEEDS)
+def test_must_links_alone_are_em_with_separate_weights_of_linked_and_free_rows(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 1)) + 3 * rng.integers(2, size=(12, 1))
+    hints = Supervision.from_links(12, must=[(0, 1), (1, 2), (4, 6)])
+    units = [[0, 1, 2], [4, 6], *([i] for i in (3, 5, 7, 8, 9, 10, 11))]
+    of_unit = np.array([[float(i in unit) for i in range(12)] for unit in units])
+    linked = np.arange(len(units)) < 2
+    model = PairwiseGaussianMixture(2, init=[[0.0], [3.0]], tol=0, reg_covar=0.01, max_iter=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, supervision=hints)
+
+    ridge = 0.01 * X.var()
+    near = np.abs(X - [0.0, 3.0]).argmin(axis=1)
+    means = np.array([0.0, 3.0])
+    # The start: means as given, variances those of the nearest rows around their own mean.
+    variances = np.array([X[near == m].var() if (near == m).sum() > 1 else X.var() for m in (0, 1)]) + ridge
+    b = f = weights = np.full(2, 0.5)
+    for bound in model.lower_bounds_:
+        log_density = -0.5 * (np.square(X - means) / variances + np.log(2 * np.pi * variances))
+        joint = of_unit @ log_density + np.where(linked[:, None], np.log(b), np.log(f))
+        expected = logsumexp(joint, axis=1).sum() + np.log(b).sum() + np.log(f).sum()
+        assert bound * 12 == pytest.approx(expected, rel=1e-8)
+        q = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        b = (q[linked].sum(axis=0) + 1) / (linked.sum() + 2)
+        f = (q[~linked].sum(axis=0) + 1) / ((~linked).sum() + 2)
+        rows = of_unit.T @ q
+        weights = rows.mean(axis=0)
+        means = (rows * X).sum(axis=0) / rows.sum(axis=0)
+        variances = (rows * np.square(X - means)).sum(axis=0) / rows.sum(axis=0) + ridge
+    np.testing.assert_allclose(model.weights_, weights, rtol=1e-6)
+    np.testing.assert_allclose(model.means_[:, 0], means, rtol=1e-6, atol=1e-8)
+
+
+@settings(max_examples=10, deadline=None)
 @given(seed=SEEDS, shape=SHAPES)
 def test_a_class_of_several_gaussians_has_their_sum_as_density(seed, shape):
     rng = np.random.default_rng(seed)

@@ -173,7 +173,12 @@ class Steps:
 
     def expect_free(self, mixture: Mixture) -> Expected:
         """Add up the rows that no link speaks of, in one pass over the blocks."""
-        return self.rows.sum(partial(expect_block, mixture, self.linked))
+        return self.rows.sum(partial(expect_block, self.free_mixture(mixture), self.linked))
+
+    def free_mixture(self, mixture: Mixture) -> Mixture:
+        """Return the mixture with the class weights of free rows, where these differ from those of all."""
+        log_free = getattr(self.relations, "log_free", None)
+        return mixture if log_free is None else replace(mixture, log_weights=log_free)
 
     def expect_linked(self, mixture: Mixture) -> Expected:
         """Add up the rows that links speak of."""

@@ -19,6 +19,7 @@ from likewise.mixture._ground import Ground, all_of, in_memory
 from likewise.mixture._relations import (
     NormalisedRelations,
     RelationsKind,
+    SelectedRelations,
     pair_weights,
     pairwise_relations,
     relations_kind,
@@ -92,12 +93,16 @@ class BatchSteps(Steps):
         """Let the next batch stand for all rows that are in no link."""
         X = next(self._batches)
         batch = ArrayRows(X, [slice(0, len(X))])
-        found = batch.sum(partial(expect_block, mixture, np.empty(0, dtype=np.int64)))
+        nothing = np.empty(0, dtype=np.int64)
+        found = batch.sum(partial(expect_block, self.free_mixture(mixture), nothing))
         return found * (self.n_free / max(len(X), 1))
 
     def maximise(self, mixture: Mixture, expected: Expected) -> Mixture:
         """Let the batch move the running means, and the mixture with them."""
         self.running = self.running.moved(_running(self, expected, self._size), **self._pace)
+        if isinstance(self.relations, SelectedRelations):
+            counts = self.running.expected.class_counts * len(self.rows)
+            self.relations.weights(counts, mixture.log_weights, self.n_free)
         return self.running.maximised(mixture, self.ridge)
 
     def settled(self, bounds: list[float], tol: float) -> bool:

@@ -39,13 +39,21 @@ class PairwiseGaussianMixture(MixtureFamily):
           \frac{\sum_{m \ne m'} a_m a_{m'} p_m(x_i) p_{m'}(x_j)}{1 - \sum_m a_m^2}
 
     by EM (``relations="pairs"``, as in the paper). With ``relations="components"``, which the default
-    ``"auto"`` selects for unweighted links that include a cannot-link and for which a consistent labelling is
-    found, rows are drawn independently and links restrict the possible labellings z:
+    ``"auto"`` selects for unweighted links for which a consistent labelling is found, every row counts once
+    and implied links are used. Links of both kinds restrict the labellings z of rows drawn independently:
 
     .. math:: \log \sum_{z \text{ keeps every link}} \prod_i a_{z_i} p_{z_i}(x_i) .
 
-    Every row counts once, and implied links are used. Without links this is scikit-learn's
-    ``GaussianMixture``.
+    Links of one kind only were selected by their answer, so the classes of linked rows occur in other shares
+    than those of free rows. Must-link components u then have class weights b, free rows have weights f, and
+
+    .. math::
+
+        \log \sum_{z \text{ keeps every link}} \prod_u b_{z_u} \prod_{i \in u} p_{z_u}(x_i)
+        + \sum_{n \text{ free}} \log \sum_m f_m p_m(x_n) + \sum_m \log b_m f_m
+
+    is maximised; `weights_` are the mean of the expected classes of all rows. Without links this is
+    scikit-learn's ``GaussianMixture``.
 
     Parameters
     ----------
@@ -56,27 +64,27 @@ class PairwiseGaussianMixture(MixtureFamily):
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the covariances, as in scikit-learn.
     relations : {"auto", "components", "pairs"}, default="auto"
-        "components": the second objective. Rows that must-links join have one class, and groups of such
-        components that cannot-links join are enumerated up to 20,000 labellings; larger groups are treated by
-        belief propagation, and `n_approximate_` counts them. Raises an error for weighted links and for
-        enumerated groups with no consistent labelling.
+        "components": the second or third objective. Rows that must-links join have one class, and groups of
+        such components that cannot-links join are enumerated up to 20,000 labellings; larger groups are
+        treated by belief propagation, and `n_approximate_` counts them. Raises an error for weighted links
+        and for enumerated groups with no consistent labelling.
         "pairs" is the paper: every link is a separate factor with its weight as exponent, and may turn out to
         be wrong. A row in r links counts r times, and class weights are estimated from links and unlinked
         rows, not from every row once, which biases them: a class of 30 % of thyroid-like rows had a weight of
         5 to 26 % with 64 to 256 links.
-        "auto" is "components" for unweighted links that include a cannot-link and for which a consistent
-        labelling is found, and "pairs" otherwise. With must-links only, "components" favours one large
-        class: on digits 4, 5, 6, 7 with 512 must-links, purity was 0.66, against 0.75 with "pairs".
+        "auto" is "components" for unweighted links for which a consistent labelling is found, and "pairs"
+        otherwise.
     init : {"hints", "k-means", "k-means++"} or array, default="hints"
-        Where the means begin. "k-means++" draws, "k-means" from such draws, or "hints": k-means, in turns in
-        a linear space that the links suggest and among the rows as they are, the first of either sort from
-        the must-link components. Without links "hints" is "k-means". An array is the one start and has the
-        shape of `means_`.
+        Where the means begin. "k-means++" draws, "k-means" from such draws, or "hints": those of "k-means",
+        and as many more from the hints, which are k-means, in turns in a linear space that the links suggest
+        and among the rows as they are, the first of either sort from the must-link components. Without links
+        "hints" is "k-means". An array is the one start and has the shape of `means_`.
     n_init : int, default=10
-        Starts. Each is tried for 15 iterations. Of those whose classes break fewest links, were every row
-        to go to its likeliest class, the one with the highest likelihood is finished. With more than 50,000
-        rows, starts are made and tried on the rows in links and 50,000 drawn ones, and the chosen one then
-        goes on among all rows; a given start does so at once.
+        Starts; twice as many with ``init="hints"`` and links. Each is tried for 15 iterations. Of those whose
+        classes break fewest links, were every row to go to its likeliest class, the one with the highest
+        likelihood is finished; of must-links alone, those broken less than by chance in classes of the same
+        sizes. With more than 50,000 rows, starts are made and tried on the rows in links and 50,000 drawn
+        ones, and the chosen one then goes on among all rows; a given start does so at once.
     max_iter : int, default=200
         The most iterations of a start.
     tol : float, default=1e-4
@@ -96,7 +104,7 @@ class PairwiseGaussianMixture(MixtureFamily):
         likeliest, on average if it is in several. `predict` uses the row alone. A dask array where the rows
         are dask data.
     weights_ : ndarray of shape (n_clusters,)
-        The class weights.
+        The class weights: shares of all rows.
     subcluster_weights_ : ndarray of shape (n_clusters, n_subclusters)
         The weight of each Gaussian within its class.
     means_ : ndarray of shape (n_clusters * n_subclusters, n_features)
@@ -104,7 +112,7 @@ class PairwiseGaussianMixture(MixtureFamily):
     covariances_ : ndarray
         As scikit-learn's, of the components.
     lower_bound_ : float
-        The log-likelihood at the last E-step, divided by the number of rows.
+        The objective at the last E-step, divided by the number of rows.
     lower_bounds_ : ndarray of shape (n_iter_,)
         The same for each iteration on all rows.
     n_iter_, converged_
@@ -124,6 +132,10 @@ class PairwiseGaussianMixture(MixtureFamily):
     where there are cannot-links and more than two classes; the objective is convex in log a, not in a as
     said below eq. 19, and is minimised there. With pairs,
     rows in links do not enter the free term as well.
+
+    With links of one kind, it does not matter which classes the linked rows were drawn from, as long as the
+    choice depends on rows through their classes only: both b and f are estimated. With links of both kinds,
+    pairs are taken to have been chosen first and answered later.
 
     References
     ----------

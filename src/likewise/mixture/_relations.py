@@ -39,15 +39,16 @@ def pairwise_relations(
 ) -> Callable[[], Relations]:
     """Return what makes relations of the links: must-link components, or every link by itself.
 
-    "auto" selects components for unweighted links that include a cannot-link and for which a consistent
-    labelling is found. With must-links only, the likelihood of components is highest if one class has all
-    rows.
+    "auto" selects components for unweighted links for which a consistent labelling is found. Links of one
+    kind only were selected by their answer, and get class weights of their own.
     """
     if kind == "components":
         refuse_weights(hints, name, "Use relations='pairs'")
     is_certain = not has_weights(hints) and not len(hints.closure(on_conflict="drop").conflicts)
+    has_must = len(hints.must) + len(hints.must_groups) > 0
     has_cannot = len(hints.cannot) + len(hints.cannot_groups) > 0
-    if kind == "components" or (kind == "auto" and is_certain and has_cannot):
+    relations = ComponentRelations if has_must and has_cannot else SelectedRelations
+    if kind == "components" or (kind == "auto" and is_certain):
         try:
             refuse_large_groups(hints, n_clusters, name)
             network, large = component_network(Units.of(hints), n_clusters)
@@ -56,7 +57,7 @@ def pairwise_relations(
                 raise
         else:
             if kind == "components" or finds_consistent_labels(large, n_clusters):
-                return lambda: ComponentRelations(network, large)
+                return lambda: relations(network, large)
     pairs = pair_network(hints)
     return lambda: NormalisedRelations(pairs)
 
@@ -143,7 +144,7 @@ def normalised_weights(
 
 
 class ComponentRelations:
-    """Rows drawn independently, with links that restrict the possible labellings.
+    """Rows drawn independently, and links of both kinds that restrict the possible labellings.
 
     The likelihood is ``sum_z prod_i a[z_i] p(x_i | z_i)`` over the labellings z that keep every link. Every
     row counts once towards the class weights, in links or not, so these have a closed form. Must-link
@@ -188,6 +189,45 @@ class ComponentRelations:
         log_unary = self._log_unary(log_weights, log_density)
         units = most_probable_labels(self.network, self.edges, log_unary)
         return units[self.network.members.T.tocsr().indices]  # every row is in one unit
+
+
+class SelectedRelations(ComponentRelations):
+    """Links of one kind, which were selected by their answer: linked and free rows differ in class weights.
+
+    Pairs that were drawn because their rows are in one class come from large classes too often, and rows in
+    no such pair from small ones. So units in links have class weights b, a factor for each unit, and free
+    rows have weights f. The objective is ``log sum_z prod_u b[z_u] prod_i p(x_i | z_u)`` over the labellings
+    that keep every link, plus ``sum log sum_m f_m p_m(x)`` over free rows, plus ``sum_m log b_m f_m``, which
+    keeps a class possible where few units are seen. The class weights of the mixture are the mean of the
+    expected classes of all rows.
+    """
+
+    def __init__(self, network: Network, large: np.ndarray) -> None:
+        super().__init__(network, large)
+        self._sizes = np.ones_like(self._sizes)
+        self._log_linked: np.ndarray | None = None
+        self.log_free: np.ndarray | None = None  # log f; those of the mixture before the first M-step
+
+    def _log_unary(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        linked = log_weights if self._log_linked is None else self._log_linked
+        return super()._log_unary(linked, log_density)
+
+    def expect(
+        self, log_weights: np.ndarray, log_density: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return each row's mass in each class, its sum over rows, and the bound with its penalty."""
+        mass, total = self._infer(log_weights, log_density)
+        of_rows = self.network.members.T @ mass
+        self._unit_counts, self._row_counts = mass.sum(axis=0), of_rows.sum(axis=0)
+        for own in (self._log_linked, self.log_free):
+            total += float((log_weights if own is None else own).sum())
+        return of_rows, self._row_counts, total
+
+    def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+        """Update the weights of linked units and of free rows; return those of all rows."""
+        self._log_linked = closed_weights(self._unit_counts + 1.0)
+        self.log_free = closed_weights(np.maximum(counts - self._row_counts, 0.0) + 1.0)
+        return closed_weights(counts)
 
 
 class EquivalenceRelations(ComponentRelations):
