@@ -157,7 +157,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         The shape of the covariances.
     relations : {"auto", "components", "pairs"}, default="auto"
         As for :class:`PairwiseGaussianMixture`; "auto" chooses anew for the links of each batch of
-        `partial_fit`.
+        `partial_fit`, where links of one kind only have the class weights of the mixture.
     batch_size : int, default=2048
         How many rows `fit` draws at a time.
     learning_decay : float, default=0.7
