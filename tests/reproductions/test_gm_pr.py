@@ -230,6 +230,12 @@ def test_gm_pr_is_nowhere_clearly_better_than_gmm_ec(number, name):
     assert (mean >= -np.maximum(2 * error, 0.001)).all()
 
 
+@pytest.mark.parametrize("name", ["digits123", "digits4567"])
+def test_components_are_no_worse_than_pairs_with_must_links_alone(name):
+    mean, error = over_first(6, name, "gm_pr_components")
+    assert (mean >= -2 * error).all()
+
+
 def test_gmm_ec_is_better_with_many_links_of_both_kinds():
     for name in ("digits123", "digits4567"):
         mean, error = over_first(4, name, "gmm_ec")
