@@ -232,9 +232,9 @@ class LikewiseError(_WithFields, Exception):
     ...     Supervision.from_links(3, must=[(0, 1), (1, 2)], cannot=[(0, 2)]).closure()
     ... except SupervisionError as error:
     ...     print(error.rows, error.chain)
-    ...     print(render(error, names=["wren", "owl", "finch"])[-67:])
+    ...     print(render(error, names=["wren", "owl", "finch"]))
     (0, 2) (0, 1, 2)
-    By id: row 0 is 'wren', row 2 is 'finch', row 1 is 'owl'.
+    rows 0 and 2 cannot be linked, ... By id: row 0 is 'wren', row 2 is 'finch', row 1 is 'owl'.
     """
 
 
