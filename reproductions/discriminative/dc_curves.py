@@ -42,7 +42,7 @@ class Curve:
 
 def dc(**parameters: Any) -> Callable[[int, int], Any]:
     """Return a maker of our estimator with its defaults but for the parameters given."""
-    return lambda k, seed: DiscriminativeClustering(k, random_state=seed, **parameters)
+    return lambda k, seed: DiscriminativeClustering(k, init="hints", random_state=seed, **parameters)
 
 
 def chosen(scoring: str) -> Callable[[int, int], Any]:
@@ -120,9 +120,11 @@ CURVES = {
         only=SEARCHED_ON,
         **SEARCH,
     ),
-    "lsml": Curve("LSML", "triplets", lambda k, seed: LSML(neither="drop"), "#0072B2", "s", "--"),
+    "lsml": Curve(
+        "LSML", "triplets", lambda k, seed: LSML(shrinkage=0, neither="drop"), "#0072B2", "s", "--"
+    ),
     "sparse_lp": Curve(
-        "sparseLP", "triplets", lambda k, seed: SparseLP(neither="drop"), "#56B4E9", "^", "--"
+        "sparseLP", "triplets", lambda k, seed: SparseLP(shrinkage=0, neither="drop"), "#56B4E9", "^", "--"
     ),
     "relative_svm": Curve(
         "SVM-style", "triplets", lambda k, seed: RelativeSVM(neither="drop"), "#F0E442", "<", "--"

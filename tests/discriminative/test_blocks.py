@@ -199,7 +199,7 @@ def test_batches_find_what_all_rows_find():
     assert batched.n_steps_ == batched.n_iter_ <= 100
     drawn = batched.n_rows_seen_ / batched.n_steps_ - len(batched.hinted_)  # those are in every batch
     assert 40 <= drawn <= 60
-    all_rows = clone(FULL).fit(X, supervision=hints)
+    all_rows = clone(FULL).set_params(init="hints").fit(X, supervision=hints)
     assert adjusted_rand_score(y, batched.labels_) > adjusted_rand_score(y, all_rows.labels_) - 0.02
     assert adjusted_rand_score(all_rows.labels_, batched.labels_) > 0.95
     assert batched.score(X) == pytest.approx(all_rows.score(X), abs=0.01)

@@ -367,3 +367,20 @@ def test_floors_on_the_papers_data(data_folder, name, sample, share, floor):
         )
         found.append(pairwise_f(data.y, model.labels_))
     assert np.mean(found) >= floor
+
+
+def test_few_links_do_not_make_it_worse_than_no_links():
+    without, with_links, from_hints = [], [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = np.arange(100) % 5
+        X = rng.normal(size=(5, 15))[y] + rng.normal(size=(100, 15))
+        hints = sample_links(y, 15, random_state=seed)
+        free = ~hints.touched
+        model = DiscriminativeClustering(5, n_init=3, random_state=seed)
+        without.append(adjusted_rand_score(y[free], model.fit(X).labels_[free]))
+        with_links.append(adjusted_rand_score(y[free], model.fit(X, supervision=hints).labels_[free]))
+        model.set_params(init="hints").fit(X, supervision=hints)
+        from_hints.append(adjusted_rand_score(y[free], model.labels_[free]))
+    assert np.mean(with_links) > np.mean(without) - 0.02
+    assert np.mean(from_hints) < np.mean(without) - 0.05  # the case that the default guards against

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
@@ -13,16 +15,18 @@ from likewise._compat import check_random_state, with_callbacks
 from likewise._rows import Rows
 from likewise._threads import n_threads
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
-from likewise.discriminative._em import Fit, Problem
-from likewise.discriminative._model import SOFT_EPSILONS, Few, SoftmaxClusterer, Told
+from likewise.discriminative._em import Fit, Problem, State
+from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, Few, Run, SoftmaxClusterer, Told
 from likewise.discriminative._noise import Noise, NoiseKind
 from likewise.discriminative._order import OrderedRows
 from likewise.discriminative._space import Space
+from likewise.seeding import breaks_clearly_less
+from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-    from likewise.supervision import Supervision
 
+Init = Literal["auto", "hints"]
 Neither = Literal["use", "drop"]
 
 _HARDENING = 10
@@ -76,6 +80,9 @@ class DiscriminativeClustering(SoftmaxClusterer):
     gamma : float, optional
         The kernel is ``exp(-gamma |x - y|^2)``, columns at variance 1. One over the number of columns by
         default.
+    init : {"auto", "hints"}, default="auto"
+        Where a fit begins. "hints" makes `n_init` starts, half of them where the hints stretch the rows.
+        "auto" also fits without hints and begins there, unless the hints clearly speak against it, see Notes.
     n_init : int, default=6
         How many starts. Each is tried for a few iterations, and the one with the best bound is finished.
     max_iter : int, default=300
@@ -130,6 +137,12 @@ class DiscriminativeClustering(SoftmaxClusterer):
     the bound. Learning begins when the fit with epsilon has converged: noise that is learned from a poor
     clustering excuses it.
 
+    A few hints can be explained in many ways, and the bound of a poor one is often the highest. With
+    ``init="auto"`` the fit without hints of the same `random_state` is therefore continued with the hints.
+    Another start replaces it if its bound is higher and it breaks clearly fewer links (by two standard
+    deviations, compared link by link) than the fit without hints does. This about doubles the time of the
+    starts. With ``anneal=False`` and hard hints, the procedure as printed, "auto" means "hints".
+
     The likelihood of the hints is divided by their total weight m: many hints are not louder than few, but
     harder to please by chance.
 
@@ -176,6 +189,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         "neither": choice(*get_args(Neither)),
         "fourier_features": either(choice(None), integer(1)),
         "gamma": either(choice(None), real(0, strict=True)),
+        "init": choice(*get_args(Init)),
         "n_init": integer(1),
         "max_iter": integer(1),
         "tol": real(0),
@@ -194,6 +208,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         neither: Neither = "use",
         fourier_features: int | None = None,
         gamma: float | None = None,
+        init: Init = "auto",
         n_init: int = 6,
         max_iter: int = 300,
         tol: float = 1e-5,
@@ -209,6 +224,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self.neither = neither
         self.fourier_features = fourier_features
         self.gamma = gamma
+        self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -253,6 +269,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         told = self._told(hints, rows)
         rng = check_random_state(self.random_state)
+        unhinted_rng = deepcopy(rng)
         width = rows.shape[1] if self.fourier_features is None else self.fourier_features
         rows.threads = n_threads(len(rows) * width * self.n_clusters, self.n_jobs)
         # BLAS and OpenMP keep to one thread, and blocks of rows are merged in order, because sums that are
@@ -260,16 +277,54 @@ class DiscriminativeClustering(SoftmaxClusterer):
         with threadpool_limits(1):
             arranged = self._arranged(rows, told, rng)
             space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
-            fit = self._fit(arranged, space, told, rng, X)
+            as_printed = self.epsilon == 0 and not self.anneal
+            unhinted = None
+            if self.init == "auto" and len(told.terms) and not as_printed:
+                unhinted = self._unhinted(rows, unhinted_rng)
+            fit = self._fit(arranged, space, told, rng, X, unhinted)
             self._keep(fit, rows, space, told)
         return self
 
-    def _fit(self, arranged: OrderedRows, space: Space, told: Told, rng: Any, X: Any) -> Fit:
+    def _unhinted(self, rows: Rows, rng: Any) -> Callable[[Run], State]:
+        """Return what finds the weights that a fit without hints has, on few rows if there are many."""
+
+        def fit(run: Run) -> State:
+            told = self._told(Supervision.none(len(rows)), rows)
+            arranged = self._arranged(rows, told, rng)
+            # the space of the fit with hints but for rounding: its random numbers are drawn in the same order
+            space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
+            near = space.near(arranged.rows)
+            few = Few.of(near, space, arranged)
+            problem = self._problem(near, space, arranged.hinted, told.terms, None, few)
+            start = self._best_start(few, problem, told, rng, run)
+            return run(problem, start.state, self.max_iter).state
+
+        return fit
+
+    def _better_start(self, tried: Fit, unhinted: State, problem: Problem, told: Told, run: Run) -> Fit:
+        """Return the start from the hints if they clearly speak for it, else the fit without hints."""
+        continued = run(problem, problem.start(unhinted.W), TRIAL)
+
+        def labels(state: State) -> np.ndarray:
+            return problem.objective.log_p_hinted(state.W).argmax(axis=1)
+
+        is_clear = breaks_clearly_less(labels(tried.state), labels(unhinted), told.links(), 2.0)
+        return tried if is_clear and tried.bounds[-1] > continued.bounds[-1] else continued
+
+    def _fit(
+        self,
+        arranged: OrderedRows,
+        space: Space,
+        told: Told,
+        rng: Any,
+        X: Any,
+        unhinted: Callable[[Run], State] | None = None,
+    ) -> Fit:
         """Try the starts, finish the best, then learn the noise or turn to hard hints."""
         as_printed = self.epsilon == 0 and not self.anneal
         stages = 0 if as_printed else len(SOFT_EPSILONS)
         more = stages if self.epsilon == 0 else int(self.noise is not None)
-        progress = Progress(self, X, self.n_init + 1 + more)
+        progress = Progress(self, X, self.n_init + 1 + more + (self.n_init + 2) * (unhinted is not None))
 
         def run(problem: Problem, state: Any, max_iter: int, **how: bool) -> Fit:
             max_iter = min(max_iter, self.max_iter)
@@ -283,9 +338,11 @@ class DiscriminativeClustering(SoftmaxClusterer):
         few = Few.of(near, space, arranged)
         problem = self._problem(near, space, hinted, told.terms, self.noise, few)
         best = self._best_start(few, problem, told, rng, run)
+        if unhinted is not None:
+            best = self._better_start(best, unhinted(run), problem, told, run)
         if not few.everyone:
             problem = self._problem(near, space, hinted, told.terms, self.noise)
-        fit = run(problem, best, self.max_iter)
+        fit = run(problem, best.state, self.max_iter)
         if self.noise is not None:
             fit = run(problem, fit.state, self.max_iter, learn=True).after(fit)
         elif self.epsilon == 0 and self.anneal and len(problem.terms):

@@ -334,7 +334,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
 
         few = Few.of(near, space, arranged)
         problem = self._problem(near, space, arranged.hinted, told.terms, None, few)
-        return self._best_start(few, problem, told, rng, run)
+        return self._best_start(few, problem, told, rng, run).state
 
     def _step(self, batch: Few, told: Told, state: State, *, anew: bool = False) -> State:
         """Improve q, and then the weights once; `anew` says that q is not of these rows."""

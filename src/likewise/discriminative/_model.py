@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from likewise.evaluation import Satisfaction, TripletSatisfaction
 
 # Iterations after which the promising start is known: later ones seldom change the order of the bounds.
-_TRIAL = 10
+TRIAL = 10
 # Starts are made and tried on the hinted rows and so many others; all rows are for the one that is finished.
 _FEW_ROWS = 20_000
 # Hard hints freeze whatever they begin with, so that they begin where soft ones end, the last nearly hard.
@@ -229,11 +229,11 @@ class SoftmaxClusterer(HintedClusterer):
         epsilon = self.epsilon or SOFT_EPSILONS[0]
         return Problem(objective, terms, Noise.uniform(epsilon, epsilon), learned)
 
-    def _best_start(self, few: Few, problem: Problem, told: Told, rng: Any, run: Run) -> State:
-        """Try every start on few rows for a few iterations, and return where the best one is then."""
+    def _best_start(self, few: Few, problem: Problem, told: Told, rng: Any, run: Run) -> Fit:
+        """Try every start on few rows for a few iterations, and return the best one."""
         starts = Starts(few.Z, few.weight, few.told, told.links(), self.n_clusters, rng)
-        tried = [run(problem, problem.start(starts.weights(n)), _TRIAL) for n in range(self.n_init)]
-        return max(tried, key=lambda fit: fit.bounds[-1]).state
+        tried = [run(problem, problem.start(starts.weights(n)), TRIAL) for n in range(self.n_init)]
+        return max(tried, key=lambda fit: fit.bounds[-1])
 
     def _label_rows(self, rows: Rows, told: Told, q: np.ndarray) -> int:
         """Label all rows in one pass, and tell which hints that keeps; return how many clusters have rows."""
