@@ -114,7 +114,7 @@ def cases(X, y, n_pairs, invertible):
     yield "ITML", itml, links, {**pairs, "bounds": bounds}, None
     quadruplets = comparisons(triplets)
     # The peer's weights sum to 1 and its residuals are in the units of X.
-    lsml = LSML(gamma=X.var(axis=0).mean() / len(quadruplets))
+    lsml = LSML(shrinkage=0, gamma=X.var(axis=0).mean() / len(quadruplets))
     yield (
         "LSML",
         lsml,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from likewise.metric import RCA
+from likewise.metric import LSML, RCA, SparseLP
 from likewise.metric._base import MetricLearner
 
 
 @pytest.fixture(autouse=True)
 def as_learned(monkeypatch):
     """Choose no shrinkage."""
-    for learner in (MetricLearner, RCA):
+    for learner in (MetricLearner, LSML, RCA, SparseLP):
         monkeypatch.setattr(learner, "_choose_shrinkage", lambda *_: 0.0)

@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from likewise import Supervision
 from likewise.exceptions import ThinSupervisionWarning
-from likewise.metric import ITML, LSML, MMC, RCA
+from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP
 from likewise.metric._shrinkage import _first_near_best, _held_out_pairs, shrink
-from likewise.supervision import sample_links
+from likewise.supervision import sample_links, sample_triplets
 
 WINE, WINE_Y = load_wine(return_X_y=True)
 WINE = StandardScaler().fit_transform(WINE)
@@ -57,7 +57,7 @@ def test_links_that_say_nothing_of_the_columns_leave_distances_as_they_are():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 5)), rng.integers(0, 3, 100)
     hints = sample_links(y, 60, random_state=0)
-    with pytest.warns(ThinSupervisionWarning, match="ITML: held-out links do not support .* shrinkage=0 to"):
+    with pytest.warns(ThinSupervisionWarning, match="ITML: held-out hints do not support .* shrinkage=0 to"):
         model = ITML().fit(X, supervision=hints)
     assert model.shrinkage_ == 1.0
     np.testing.assert_array_equal(model.metric_, np.eye(5))
@@ -105,7 +105,7 @@ def test_without_hints_and_without_the_parameter_nothing_is_chosen():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ITML().fit(IRIS).shrinkage_ == 0.0
-        assert not hasattr(LSML().fit(IRIS), "shrinkage_")
+        assert not hasattr(RelativeSVM().fit(IRIS), "shrinkage_")
         # Nothing is learned where no two rows are said to be together.
         cannot = Supervision.from_links(150, cannot=[(0, 60), (1, 120)])
         assert RCA(cannot="drop").fit(IRIS, supervision=cannot).shrinkage_ == 0.0
@@ -137,3 +137,32 @@ def test_by_hand_the_first_candidate_within_one_standard_error():
     assert _first_near_best(losses[:2], np.ones(4), 1.0) == 1  # .05 over, error .025
     assert _first_near_best(losses[:2], np.ones(4), 3.0) == 0
     assert _first_near_best(np.zeros((3, 4)), np.ones(4), 1.0) == 0
+
+
+@pytest.mark.parametrize("model", [LSML(), SparseLP()], ids=str)
+def test_few_triplets_do_not_make_k_means_worse_than_none(model):
+    without, with_triplets = [], []
+    for seed in range(5):
+        hints = sample_triplets(WINE_Y, 10, neither=False, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ThinSupervisionWarning)
+            mapped = clone(model).fit(WINE, supervision=hints).transform(WINE)
+        for found, rows in ((without, WINE), (with_triplets, mapped)):
+            labels = KMeans(3, n_init=5, random_state=seed).fit(rows).labels_
+            found.append(adjusted_rand_score(WINE_Y, labels))
+    assert np.mean(with_triplets) > np.mean(without) - 0.02
+
+
+@pytest.mark.parametrize("model", [LSML(), SparseLP()], ids=str)
+def test_many_triplets_are_believed(model):
+    hints = sample_triplets(WINE_Y, 300, neither=False, random_state=0)
+    assert clone(model).fit(WINE, supervision=hints).shrinkage_ < 0.5
+
+
+@pytest.mark.parametrize("cls", [LSML, SparseLP])
+def test_a_single_triplet_leaves_the_prior_with_a_warning(cls):
+    hints = Supervision.from_triplets(178, [(0, 1, 100)], "AB")
+    with pytest.warns(ThinSupervisionWarning, match=f"{cls.__name__}: held-out hints do not support"):
+        model = cls().fit(WINE, supervision=hints)
+    assert model.shrinkage_ == 1.0
+    np.testing.assert_allclose(model.metric_, np.eye(13), atol=1e-9)

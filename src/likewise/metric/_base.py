@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -17,7 +18,14 @@ from likewise._compat import ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 from likewise.base import HintedEstimator, Progress, Rule, choice, either, real, warn_caller
 from likewise.exceptions import ThinSupervisionWarning
 from likewise.metric._matrix import components_of, is_positive_definite, size_of, total_covariance
-from likewise.metric._shrinkage import FOLDS, Learn, choose_shrinkage, shrink
+from likewise.metric._shrinkage import (
+    FOLDS,
+    Learn,
+    choose_shrinkage,
+    choose_shrinkage_by_comparisons,
+    shrink,
+)
+from likewise.metric._told import Unused, told_comparisons
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -65,6 +73,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
     prior: Any  # only of learners that have the parameter
     components_: np.ndarray
     shrinkage_: float
+    neither: Unused  # of learners that use triplets
 
     @abstractmethod
     def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
@@ -161,8 +170,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             shrinkage = self._choose_shrinkage(unit_rows, hints, prior, learn_again)
             if shrinkage == 1.0:
                 warn_caller(
-                    f"{type(self).__name__}: held-out links do not support the metric learned from these "
-                    "hints, so the prior metric (the identity by default) is used. Add links, or pass "
+                    f"{type(self).__name__}: held-out hints do not support the metric learned from the "
+                    "others, so the prior metric (the identity by default) is used. Add hints, or pass "
                     "shrinkage=0 to use the learned metric anyway.",
                     ThinSupervisionWarning,
                 )
@@ -174,6 +183,15 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
         """Return the shrinkage of the metric of rows X, chosen by cross-validation."""
         return choose_shrinkage(X, hints, prior, learn, self._n_errors())
+
+    def _choose_shrinkage_by_comparisons(
+        self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn
+    ) -> float:
+        """Return the shrinkage for a learner that uses triplets, chosen by cross-validation."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # learning from all hints gave them
+            comparisons = told_comparisons(self, X, hints, self.neither)
+        return choose_shrinkage_by_comparisons(X, hints, comparisons, prior, learn, self._n_errors())
 
     def _n_errors(self) -> float:
         """Return the number of standard errors within which a larger shrinkage is preferred."""

@@ -2,13 +2,14 @@
 
 A full metric learned from few links overfits them. For each fold of hinted rows the metric is fitted to the
 links among the other rows; links that involve a held-out row are classified as must- or cannot-link by
-logistic regression on log distance.
+logistic regression on log distance. Comparisons are judged by the difference of log distances.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.special import log_expit
@@ -16,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.metric._matrix import total_covariance
+from likewise.metric._told import Comparisons
 from likewise.supervision import Groups, Supervision
 
 FOLDS = 5
@@ -26,6 +28,8 @@ _TINY = 1e-12
 
 # Learns the components of a metric from some of the rows and the hints about them.
 Learn = Callable[[np.ndarray, Supervision], np.ndarray]
+# Returns the squared lengths of differences (columns) for each shrinkage (rows).
+SquaredLengths = Callable[[np.ndarray], np.ndarray]
 
 
 def mean_square(components: np.ndarray, X: np.ndarray) -> float:
@@ -51,34 +55,103 @@ def choose_shrinkage(
     """
     rng = np.random.RandomState(0)
     pairs, is_cannot, weight = _held_out_pairs(hints, len(X), rng)
-    rows = np.unique(pairs)
+
+    def values(test: np.ndarray, squared: SquaredLengths) -> np.ndarray:
+        return squared(X[pairs[test, 0]] - X[pairs[test, 1]])
+
+    which, found = _cross_validate(X, hints, pairs, prior, learn, values, rng)
+    if not len(which) or len(np.unique(is_cannot)) < 2:
+        return 1.0
+    losses = _losses(found, is_cannot[which], weight[which])
+    return _largest_near_best(losses, which, weight, n_errors)
+
+
+def choose_shrinkage_by_comparisons(
+    X: np.ndarray,
+    hints: Supervision,
+    comparisons: Comparisons,
+    prior: np.ndarray,
+    learn: Learn,
+    n_errors: float,
+) -> float:
+    """Return the largest shrinkage whose loss on held-out comparisons is close to the lowest.
+
+    The loss is that of logistic regression, without an intercept, on the difference of the log distances.
+    Returns 1.0 if there are too few comparisons to hold any out.
+    """
+    rng = np.random.RandomState(0)
+    near, far = comparisons.near(X), comparisons.far(X)
+
+    def values(test: np.ndarray, squared: SquaredLengths) -> np.ndarray:
+        a, b = squared(far[test]), squared(near[test])
+        tiny = _TINY * (a.mean() + b.mean() + _TINY)
+        difference: np.ndarray = np.log(a + tiny) - np.log(b + tiny)
+        return difference
+
+    which, found = _cross_validate(X, hints, comparisons.rows, prior, learn, values, rng)
+    if not len(which):
+        return 1.0
+    weight = comparisons.weights
+    losses = np.empty(found.shape)
+    for row, z in zip(losses, found, strict=True):
+        z = z / (z.std() + _TINY)
+        both, share = np.append(z, -z)[:, None], np.tile(weight[which] / weight[which].mean(), 2)
+        model = LogisticRegression(fit_intercept=False)
+        model.fit(both, np.repeat([1, 0], len(z)), sample_weight=share)
+        row[:] = -log_expit(model.decision_function(z[:, None]))
+    return _largest_near_best(losses, which, weight, n_errors)
+
+
+def _cross_validate(
+    X: np.ndarray,
+    hints: Supervision,
+    members: np.ndarray,
+    prior: np.ndarray,
+    learn: Learn,
+    values: Callable[[np.ndarray, SquaredLengths], np.ndarray],
+    rng: np.random.RandomState,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which statements were held out, fold by fold, and their values for each shrinkage (rows).
+
+    Row t of `members` holds the rows of X that statement t is about; it is held out with any of these. Both
+    arrays are empty if no metric can be learned without some fold.
+    """
+    rows = np.unique(members)
     rows = rows[np.lexsort(X[rows].T[::-1])]  # folds do not depend on the order of the rows given
     fold = np.full(len(X), -1)
     fold[rows] = rng.permutation(len(rows)) % FOLDS
     root = np.linalg.cholesky(prior).T
-    link, distances = [], []
+    which, found = [], []
     for number in range(FOLDS):
-        test = np.flatnonzero((fold[pairs] == number).any(axis=1))
+        test = np.flatnonzero((fold[members] == number).any(axis=1))
         keep = fold != number
         if not len(test):
             continue
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit to all links gives them
+                warnings.simplefilter("ignore")  # the fit to all hints gives them
                 L = learn(X[keep], hints[keep])
         except InfeasibleSupervisionError:
-            return 1.0
-        V = X[pairs[test, 0]] - X[pairs[test, 1]]
-        learned, plain = np.square(V @ L.T).sum(axis=1), np.square(V @ root.T).sum(axis=1)
+            return np.empty(0, dtype=np.int64), np.empty((len(GRID), 0))
         c = mean_square(L, X) / max(mean_square(root, X), _TINY)
-        link.append(test)
-        distances.append(np.outer(1.0 - GRID, learned / max(c, _TINY)) + np.outer(GRID, plain))
-    if not link or len(np.unique(is_cannot)) < 2:
-        return 1.0
-    which = np.concatenate(link)
-    losses = _losses(np.hstack(distances), is_cannot[which], weight[which])
-    count = np.bincount(which, minlength=len(pairs))
-    each = np.array([np.bincount(which, weights=loss, minlength=len(pairs)) for loss in losses])
+        which.append(test)
+        found.append(values(test, partial(_mixed_lengths, L, root, c)))
+    if not which:
+        return np.empty(0, dtype=np.int64), np.empty((len(GRID), 0))
+    return np.concatenate(which), np.hstack(found)
+
+
+def _mixed_lengths(L: np.ndarray, root: np.ndarray, c: float, V: np.ndarray) -> np.ndarray:
+    """Return the squared lengths of the rows of V for each shrinkage, shape (len(GRID), len(V))."""
+    learned, plain = np.square(V @ L.T).sum(axis=1), np.square(V @ root.T).sum(axis=1)
+    out: np.ndarray = np.outer(1.0 - GRID, learned / max(c, _TINY)) + np.outer(GRID, plain)
+    return out
+
+
+def _largest_near_best(losses: np.ndarray, which: np.ndarray, weight: np.ndarray, n_errors: float) -> float:
+    """Return the largest shrinkage whose mean loss is close to the least; statements may come repeatedly."""
+    count = np.bincount(which, minlength=len(weight))
+    each = np.array([np.bincount(which, weights=loss, minlength=len(weight)) for loss in losses])
     each = each[:, count > 0] / count[count > 0]
     return float(GRID[_first_near_best(each, weight[count > 0], n_errors)])
 

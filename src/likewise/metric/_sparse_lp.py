@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import linprog
 
 from likewise.base import Progress, Rule, choice, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
-from likewise.metric._base import Learned, MetricLearner
+from likewise.metric._base import IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._shrinkage import Learn
 from likewise.metric._told import IS_UNUSED, Unused, told_comparisons
 from likewise.supervision import Supervision
 
@@ -46,6 +47,9 @@ class SparseLP(MetricLearner):
         The price λ of the entries of M. Larger values use fewer columns.
     diagonal : bool, default=False
         Whether M is diagonal: one weight a column, and a program of d weights only.
+    shrinkage : "auto" or float from 0 to 1, default="auto"
+        How far the learned metric is shrunk towards the identity: 0 keeps it as it was learned, 1 ignores it.
+        "auto" is chosen by cross-validation: the largest of five values with a loss close to the lowest.
     neither : {"refuse", "drop"}, default="refuse"
         Whether triplets with the answer NEITHER, which compare nothing, are an error or are left out.
 
@@ -55,14 +59,21 @@ class SparseLP(MetricLearner):
         The linear map L, with as many rows as M has rank.
     metric_ : ndarray of shape (n_features, n_features)
         M = LᵀL.
+    shrinkage_ : float
+        The shrinkage towards the identity that was used.
     objective_ : float
-        The value of the objective.
+        The value of the objective, before shrinkage.
 
     Notes
     -----
     Seconds for a thousand comparisons and 64 columns; the cost is that of a few linear programs with one
     constraint for each comparison, solved by HiGHS. Contradictory answers give a warning and are weighed
     against one another. Without triplets the map is the identity.
+
+    A metric learned from few triplets overfits them. ``shrinkage="auto"`` is five-fold cross-validation over
+    the hinted rows, which costs five more fits to fewer triplets: the largest shrinkage whose loss on
+    held-out comparisons is within two standard errors of the best. If that is 1, the identity is used, with a
+    :class:`~likewise.exceptions.ThinSupervisionWarning`.
 
     Examples
     --------
@@ -72,7 +83,7 @@ class SparseLP(MetricLearner):
     >>> from likewise import Supervision
     >>> X = [[0, 0], [0, 4], [1, 0], [1, 4]]
     >>> hints = Supervision.from_triplets(4, [(0, 1, 2), (2, 3, 0)], "AB")
-    >>> M = SparseLP().fit(X, supervision=hints).metric_
+    >>> M = SparseLP(shrinkage=0).fit(X, supervision=hints).metric_
     >>> (M > 0).tolist()
     [[True, False], [False, False]]
     """
@@ -81,13 +92,25 @@ class SparseLP(MetricLearner):
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "sparsity": real(0, strict=True),
         "diagonal": choice(True, False),
+        "shrinkage": IS_SHRINKAGE,
         "neither": IS_UNUSED,
     }
 
-    def __init__(self, sparsity: float = 0.01, *, diagonal: bool = False, neither: Unused = "refuse") -> None:
+    def __init__(
+        self,
+        sparsity: float = 0.01,
+        *,
+        diagonal: bool = False,
+        shrinkage: float | Literal["auto"] = "auto",
+        neither: Unused = "refuse",
+    ) -> None:
         self.sparsity = sparsity
         self.diagonal = diagonal
+        self.shrinkage = shrinkage
         self.neither = neither
+
+    def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
+        return self._choose_shrinkage_by_comparisons(X, hints, prior, learn)
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
         d = X.shape[1]
