@@ -1,4 +1,4 @@
-"""Why a question was chosen: a template and the rows that it speaks of, which each display words."""
+"""Reasons for questions: a sentence template and the rows in it, rendered by each display."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from likewise.exceptions import Names, get_name, render
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a question was chosen: a sentence with places for the rows that it speaks of.
+    """The reason why a question was chosen: a sentence with placeholders for rows.
 
-    The library shows row numbers, ``likewise ask`` the numbers on the screen, and the studio the names of
-    items; see :func:`likewise.exceptions.render`.
+    The library shows row numbers, ``likewise ask`` shows the numbers on the screen, and the studio shows the
+    names of items; see :func:`likewise.exceptions.render`.
 
     Parameters
     ----------
     template : str, default=""
         The sentence. ``{row}`` stands for the word "row" and the next of `rows`, ``{rows:3}`` for "rows" and
-        the next three, ``{list:3}`` for the next three alone, and ``{things}`` for the word "rows" alone.
-        ``{Row}`` and ``{Rows:3}`` begin a sentence. Double braces are braces.
+        the next three, ``{list:3}`` for the next three without a noun, and ``{things}`` for the word "rows"
+        without numbers. ``{Row}`` and ``{Rows:3}`` are capitalised for the start of a sentence. Double a
+        brace to show it as it is.
     rows : tuple of int or str, default=()
-        The rows in the order in which the template speaks of them: row numbers, or ids in the studio.
+        The rows in the order of their placeholders: row numbers, or ids in the studio.
 
     Examples
     --------
@@ -58,21 +59,49 @@ class Reason:
 
     @classmethod
     def from_text(cls, text: str) -> Reason:
-        """Return a reason that is a plain sentence. Row numbers in it stay as they are."""
+        """Make a reason from a plain sentence. Row numbers in it are not replaced.
+
+        Parameters
+        ----------
+        text : str
+            The sentence; braces in it are shown as they are.
+
+        Returns
+        -------
+        Reason
+            A reason without placeholders.
+        """
         return cls(text.replace("{", "{{").replace("}", "}}"))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Reason:
-        """Return the reason that :meth:`to_dict` described."""
+        """Make a reason from the result of :meth:`to_dict`.
+
+        Parameters
+        ----------
+        document : mapping
+            A mapping with the keys "template" and "rows".
+
+        Returns
+        -------
+        Reason
+            The reason with this template and these rows.
+        """
         return cls(str(document["template"]), tuple(document["rows"]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the template and the rows, ready for JSON."""
+        """Return the template and the rows in a form that can be written as JSON.
+
+        Returns
+        -------
+        dict
+            The keys are "template" and "rows".
+        """
         return {"template": self.template, "rows": list(self.rows)}
 
     @property
     def is_plain(self) -> bool:
-        """Whether the sentence is the same for everybody: it has no places."""
+        """Whether the sentence has no placeholders, so that every display shows the same text."""
         return all(name is None for _, name, _, _ in Formatter().parse(self.template))
 
     def __bool__(self) -> bool:
@@ -82,11 +111,22 @@ class Reason:
         return render(self) if self else ""
 
     def __add__(self, other: Reason) -> Reason:
-        """Return both sentences, one after the other."""
+        """Join two reasons into one text."""
         return Reason(f"{self.template} {other.template}".strip(), self.rows + other.rows)
 
     def renumber(self, number: Callable[[Any], Any]) -> Reason:
-        """Return the reason with other numbers, or ids, for its rows."""
+        """Replace the rows by other numbers or ids.
+
+        Parameters
+        ----------
+        number : callable
+            Called with each row; returns its new number or id.
+
+        Returns
+        -------
+        Reason
+            The same sentence about the new rows.
+        """
         return replace(self, rows=tuple(number(row) for row in self.rows))
 
     def _render(self, names: Names | None, words: Mapping[str, str]) -> str:
@@ -102,7 +142,7 @@ class Reason:
 
 
 def _count_rows(name: str, spec: str | None) -> int:
-    """Return how many rows a place of a template takes."""
+    """Return the number of rows that a placeholder takes."""
     if name in ("things", "row", "Row") and not spec:
         return 0 if name == "things" else 1
     if name in ("rows", "Rows", "list") and spec and spec.isdecimal():
@@ -114,7 +154,7 @@ def _write_place(name: str, rows: list[Any], names: Names | None, words: Mapping
     if name == "things":
         return words.get("things", "rows")
     shown = [get_name(names, row) for row in rows]
-    if names is not None and None in shown:  # some have no name: neither these nor their noun
+    if names is not None and None in shown:  # some rows have no name: show row numbers and "rows" for all
         names, words = None, {}
     texts = [str(row) for row in rows] if names is None else [str(text) for text in shown]
     if name == "list":

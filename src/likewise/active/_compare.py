@@ -1,4 +1,4 @@
-"""Many simulated interviews at once: which strategy, with which model, gets how far on these rows?"""
+"""Compare strategies and models by many simulated interviews on the same rows."""
 
 from __future__ import annotations
 
@@ -47,51 +47,52 @@ def compare(
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> Comparison:
-    """Hold simulated interviews with several strategies, each from several seeds, and compare the scores.
+    """Simulate interviews with several strategies, each with several seeds, and compare the scores.
 
-    Run r of every strategy has the seed ``seed + r``, for the strategy, the model and the oracle, so that
-    runs can be compared seed by seed. The result does not depend on how many processes share the work: each
-    run is by itself, on one thread. A run that fails is told of in ``errors`` and loses none of the others.
+    Run r of every strategy uses the seed ``seed + r`` for the strategy, the model and the oracle, so that
+    runs can be compared seed by seed. Each run is independent and uses one thread, so the result does not
+    depend on the number of processes. A run that fails is listed in ``errors`` and does not affect the
+    others.
 
     Parameters
     ----------
-    strategies : dict, or list
-        What to compare, by names of your own or in a list. Each is a strategy such as ``RandomPairs()``, the
-        name of one such as "npu", "default" or None for what :class:`Interview` chooses, or a pair
-        (strategy, model).
+    strategies : dict or list
+        The strategies to compare: a dict with names of your choice as keys, or a list. Each entry is a
+        strategy such as ``RandomPairs()``, a name such as "npu", "default" or None for the default of
+        :class:`Interview`, or a pair (strategy, model).
     X : array-like of shape (n_samples, n_features)
         The rows.
     truth : array-like of shape (n_samples,)
-        The true class of each row, at least two of them.
+        The true class of each row; there must be at least two classes.
     n_clusters : int, optional
-        How many clusters to find. By default what the model says, or as many as there are classes.
+        The number of clusters. By default that of the model, or else the number of classes.
     model : estimator, optional
-        The model of all strategies that come without one. By default that of :class:`Interview`, and
+        The model of every strategy that is given without one. By default that of :class:`Interview`, and
         ``BayesianClustering`` for the names "info" and "uncertain", which need probabilities.
-    budget : int, default=60
-        The most answers of a run; None for until nothing is left to ask.
+    budget : int or None, default=60
+        Maximum number of answers in a run. None goes on until there is nothing left to ask.
     repeats : int, default=10
-        How many runs each strategy has.
+        The number of runs of each strategy.
     every : int, default=1
-        Score the clusters after each so many answers, and at the start and the end.
+        The clusters are scored at the start, after every `every` answers, and at the end.
     oracle : callable, optional
-        Called with the seed of a run; makes the oracle that answers in it. With errors, for example:
+        Called with the seed of a run; returns the oracle that answers in it. With errors, for example:
         ``lambda seed: make_oracle("look-alike", y, X, rate=0.1, seed=seed)``, see
         :func:`likewise.oracles.make_oracle`. By default ``LabelOracle(truth)``, which makes no errors.
     seed : int, default=0
         The seed of the first run.
     score : callable, default=adjusted_rand_score
-        Called as ``score(truth, labels)``.
+        Called as ``score(truth, labels)``; returns a finite number.
     n_jobs : int, optional
-        How many processes hold interviews at once, as in scikit-learn.
+        The number of processes that run interviews at the same time, as in scikit-learn.
     progress : bool or callable, optional
-        True draws a bar on stderr, if that is a terminal. A callable is called as ``progress(n_done,
-        n_runs)``. By default nothing is told.
+        True shows a progress bar on stderr if that is a terminal. A callable is called as
+        ``progress(n_done, n_runs)`` after every run. By default nothing is shown.
 
     Returns
     -------
     Comparison
-        The curves, and what can be said of them.
+        The traces of all runs, with methods that average and compare them.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def compare(
             f"lambda seed: make_oracle('uniform', y, rate=0.1, seed=seed); got {oracle!r}."
         )
     check_oracle(make(seed))
-    for entry in entries:  # what is wrong with a strategy or a model is told before the work begins
+    for entry in entries:  # raises errors about a strategy or a model before the work begins
         entry.interview(rows, seed)
     runs = [(entry, number) for number in range(seed, seed + repeats) for entry in entries]
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -151,7 +152,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """A strategy with its model, by a name."""
+    """A strategy with its model and its name."""
 
     name: str
     strategy: Any
@@ -159,18 +160,18 @@ class _Entry:
     n_clusters: int
 
     def interview(self, X: npt.NDArray[Any], seed: int) -> Interview:
-        """Make the interview of one run."""
+        """Return a new interview for one run."""
         return Interview(X, model=self.model, strategy=self.strategy, n_clusters=self.n_clusters, seed=seed)
 
 
 def _is_pair(spec: Any) -> bool:
-    """Tell a strategy with its model from a tuple of strategies."""
+    """Return whether a tuple is a strategy with its model, not two strategies."""
     return isinstance(spec, tuple) and len(spec) == 2 and (spec[1] is None or hasattr(spec[1], "fit"))
 
 
 def _entries(strategies: Any, n_clusters: int | None, model: Any, n_classes: int) -> list[_Entry]:
     if isinstance(strategies, str) or _is_pair(strategies) or hasattr(strategies, "choose"):
-        strategies = [strategies]  # one by itself
+        strategies = [strategies]  # a single strategy
     if not isinstance(strategies, Iterable):
         raise TypeError(f"compare: strategies must be a dict or a list of strategies, got {strategies!r}.")
     named: Iterable[tuple[Any, Any]] = (
@@ -203,12 +204,12 @@ def _entries(strategies: Any, n_clusters: int | None, model: Any, n_classes: int
 
 @dataclass(frozen=True, eq=False)
 class _LabelOracles:
-    """Makes the oracle that answers by the classes."""
+    """Makes the default oracle, which answers by the classes."""
 
     classes: npt.NDArray[Any]
 
     def __call__(self, seed: int) -> Any:
-        # Oracles are a floor above, so theirs is known by its name.
+        # Oracles are a higher layer, so they are imported when needed.
         return importlib.import_module("likewise.oracles").LabelOracle(self.classes)
 
 
@@ -217,7 +218,7 @@ class _LabelOracles:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """What came of one run, here or in another process."""
+    """The result of one run, in this process or another."""
 
     name: str
     seed: int
@@ -239,8 +240,8 @@ def _run(
     score: Score,
 ) -> tuple[int, _Run]:
     trace, failure, rows = None, None, ()
-    # Other processes get large arrays as read-only maps of a file, for which kernels would be compiled anew.
-    # On one thread sums are added in one order, whatever the number of processes.
+    # Other processes get large arrays as read-only memory maps, for which kernels would be compiled again.
+    # On one thread the order of summation does not depend on the number of processes.
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("always")
         try:
@@ -276,7 +277,7 @@ def _gathered(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparis
 
 @contextmanager
 def _telling(progress: Progress, n_runs: int) -> Iterator[Callable[[int, int], Any]]:
-    """Yield what is called after every run."""
+    """Yield the function that is called after every run."""
     if callable(progress):
         yield progress
         return

@@ -1,4 +1,4 @@
-"""What comes of many interviews: curves with bands, areas, answers needed, and differences."""
+"""Results of many simulated interviews: curves with bands, areas, answers needed, and differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,25 @@ _LEFT = ("strategy", "behind the best, 95 %")  # columns of text
 
 @dataclass(frozen=True)
 class RunFailure:
-    """A run that came to nothing: which strategy, which seed, the error, and the rows that it is about."""
+    """A simulated interview that raised an error.
+
+    Parameters
+    ----------
+    strategy : str
+        The name of the strategy.
+    seed : int
+        The seed of the run.
+    error : str
+        The type and the message of the error.
+    rows : tuple of int, default=()
+        The rows that the error is about, if it states any.
+
+    Examples
+    --------
+    >>> from likewise.active import RunFailure
+    >>> print(RunFailure("npu", 3, "ValueError: too few rows"))
+    'npu' with seed 3: ValueError: too few rows
+    """
 
     strategy: str
     seed: int
@@ -40,7 +58,26 @@ class RunFailure:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over runs, with its standard error and an interval; these are None where there is one run."""
+    """A mean over runs, with its standard error and a confidence interval.
+
+    Parameters
+    ----------
+    mean : float
+        The mean over the runs.
+    error : float or None
+        The standard error of the mean; None if there is only one run.
+    low, high : float or None
+        The limits of the confidence interval; None if there is only one run.
+    n_runs : int
+        The number of runs.
+
+    Examples
+    --------
+    >>> from likewise.active import Estimate
+    >>> estimate = Estimate.of([0.4, 0.6])
+    >>> round(estimate.mean, 2), round(estimate.error, 2), round(estimate.high - estimate.mean, 2)
+    (0.5, 0.1, 1.27)
+    """
 
     mean: float
     error: float | None
@@ -50,12 +87,19 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float] | FloatArray, level: float = _LEVEL) -> Estimate:
-        """Estimate the mean that the values were drawn around: mean ± t s / √n (Student).
+        """Estimate the mean of the population from a sample: mean ± t s / √n (Student).
 
-        >>> from likewise.active import Estimate
-        >>> estimate = Estimate.of([0.4, 0.6])
-        >>> round(estimate.mean, 2), round(estimate.error, 2), round(estimate.high - estimate.mean, 2)
-        (0.5, 0.1, 1.27)
+        Parameters
+        ----------
+        values : array-like of shape (n_runs,)
+            One value per run.
+        level : float, default=0.95
+            The confidence level of the interval, between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The mean, its standard error and its confidence interval.
         """
         numbers = np.asarray(values, dtype=np.float64)
         mean = float(numbers.mean())
@@ -67,7 +111,26 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The mean score over the answers, with a band about it; None where there is one run."""
+    """The mean score as a function of the number of answers, with a confidence band.
+
+    Parameters
+    ----------
+    n_answers : ndarray of shape (n_scores,)
+        The numbers of answers, ascending.
+    mean : ndarray of shape (n_scores,)
+        The mean score over the runs at each number of answers.
+    low, high : ndarray of shape (n_scores,) or None
+        The limits of the band; None if there is only one run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.active import Comparison, Trace
+    >>> runs = {seed: Trace(np.array([0, 10]), np.array([0.2, 0.6]), np.zeros(10)) for seed in (0, 1)}
+    >>> curve = Comparison({"random": runs}).curve("random")
+    >>> curve.n_answers.tolist(), curve.mean.tolist()
+    ([0, 10], [0.2, 0.6])
+    """
 
     n_answers: npt.NDArray[np.int64]
     mean: FloatArray
@@ -77,9 +140,24 @@ class Curve:
 
 @dataclass(frozen=True)
 class Reached:
-    """After how many answers a score was reached: the median over runs, and how many of the runs did.
+    """The number of answers after which a strategy first reached a score.
 
-    The median is None if half of the runs or more never reached the score.
+    Parameters
+    ----------
+    median : float or None
+        The median over the runs; None if half of the runs or more never reached the score.
+    n_reached : int
+        The number of runs that reached the score.
+    n_runs : int
+        The number of runs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.active import Comparison, Trace
+    >>> runs = {seed: Trace(np.array([0, 10]), np.array([0.2, 0.6]), np.zeros(10)) for seed in (0, 1)}
+    >>> Comparison({"random": runs}).answers_to_reach(0.5)["random"]
+    Reached(median=10.0, n_reached=2, n_runs=2)
     """
 
     median: float | None
@@ -89,22 +167,22 @@ class Reached:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Strategies side by side: each held the same number of interviews, with the same seeds.
+    """The scores of several strategies, each from the same number of interviews with the same seeds.
 
-    Make one with :func:`compare`. Curves of one strategy are averaged over its runs. A run that had nothing
-    left to ask keeps its last score, so that all curves are as wide as the longest. Bands and intervals are
-    mean ± t s / √n over the n runs, at 95 % unless another `level` is asked for (Student's t: with some ten
-    runs a bootstrap of them would be too narrow). They tell how much seeds matter on these rows; of other
-    rows they tell nothing.
+    :func:`compare` returns one. The curve of a strategy is the mean over its runs. A run that had nothing
+    left to ask keeps its last score, so that all curves end at the same number of answers. Bands and
+    intervals are mean ± t s / √n over the n runs, with a confidence level of 95 % by default (Student's t: a
+    bootstrap of about ten runs would be too narrow). They measure the variation between seeds on these rows,
+    and do not generalise to other data.
 
-    Attributes
+    Parameters
     ----------
     traces : mapping of str to mapping of int to Trace
-        For each strategy, in the order given, the trace of each seed that did not fail.
-    errors : tuple of RunFailure
+        For each strategy, in the order given, the trace of each seed whose run succeeded.
+    errors : tuple of RunFailure, default=()
         The runs that failed.
-    score_name : str
-        What the score is called.
+    score_name : str, default="adjusted Rand index"
+        The name of the score in tables and plots.
 
     Examples
     --------
@@ -136,21 +214,45 @@ class Comparison:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The strategies, in the order given."""
+        """The names of the strategies, in the order given."""
         return tuple(self.traces)
 
     @cached_property
     def n_answers(self) -> npt.NDArray[np.int64]:
-        """The numbers of answers after which some run was scored, ascending."""
+        """All numbers of answers at which at least one run was scored, ascending."""
         parts = [trace.n_answers for runs in self.traces.values() for trace in runs.values()]
         return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
 
     def scores(self, name: str) -> FloatArray:
-        """Return the scores of one strategy, of shape (n_runs, len(n_answers))."""
+        """Return the scores of one strategy.
+
+        Parameters
+        ----------
+        name : str
+            The name of the strategy.
+
+        Returns
+        -------
+        ndarray of shape (n_runs, n_scores)
+            The score of each run at each entry of `n_answers`.
+        """
         return np.array([trace.at(self.n_answers) for trace in self._runs(name).values()])
 
     def curve(self, name: str, *, level: float = _LEVEL) -> Curve:
-        """Return the mean curve of one strategy with its band."""
+        """Return the mean curve of one strategy with its confidence band.
+
+        Parameters
+        ----------
+        name : str
+            The name of the strategy.
+        level : float, default=0.95
+            The confidence level of the band, between 0 and 1.
+
+        Returns
+        -------
+        Curve
+            The mean score at each entry of `n_answers`, with its band.
+        """
         scores = self.scores(name)
         mean = scores.mean(axis=0)
         if len(scores) < 2:
@@ -159,16 +261,42 @@ class Comparison:
         return Curve(self.n_answers, mean, mean - reach, mean + reach)
 
     def measure(self, name: str, of: Measure = "area", *, level: float = _LEVEL) -> Estimate:
-        """Return the mean over the runs of one strategy of the area, the last score or the first."""
+        """Return the mean of one measure over the runs of a strategy.
+
+        Parameters
+        ----------
+        name : str
+            The name of the strategy.
+        of : {"area", "final", "start"}, default="area"
+            The measure: the area under the curve divided by its width, the last score, or the first score.
+        level : float, default=0.95
+            The confidence level of the interval, between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The mean over the runs, with its standard error and interval.
+        """
         return Estimate.of(list(self._measured(name, of).values()), level)
 
     @property
     def areas(self) -> dict[str, Estimate]:
-        """The mean score over the answers of each strategy that had a run: the area under its curve."""
+        """The area under the curve, divided by its width, of each strategy with at least one trace."""
         return {name: self.measure(name) for name, runs in self.traces.items() if runs}
 
     def answers_to_reach(self, score: float) -> dict[str, Reached]:
-        """Return for each strategy that had a run after how many answers a score was reached."""
+        """Return the number of answers that each strategy needed to reach a score.
+
+        Parameters
+        ----------
+        score : float
+            The score to reach.
+
+        Returns
+        -------
+        dict of str to Reached
+            One entry per strategy with at least one successful run.
+        """
         found = {}
         for name, runs in self.traces.items():
             reached = [trace.answers_to_reach(score) for trace in runs.values()]
@@ -179,10 +307,24 @@ class Comparison:
         return found
 
     def difference(self, first: str, second: str, of: Measure = "area", *, level: float = _LEVEL) -> Estimate:
-        """Return by how much the first strategy is better than the second, seed by seed.
+        """Return the mean difference between two strategies, paired by seed.
 
-        Only seeds whose runs succeeded with both count. An interval that holds 0 says that the two cannot be
-        told apart by these runs.
+        Only seeds whose runs succeeded with both strategies count. If the interval contains 0, these runs do
+        not separate the two strategies.
+
+        Parameters
+        ----------
+        first, second : str
+            The names of the strategies. The difference is positive if the first one scores higher.
+        of : {"area", "final", "start"}, default="area"
+            The measure to compare, see :meth:`measure`.
+        level : float, default=0.95
+            The confidence level of the interval, between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The mean of first minus second over the shared seeds.
         """
         one, other = self._measured(first, of), self._measured(second, of)
         shared = [seed for seed in one if seed in other]
@@ -190,15 +332,21 @@ class Comparison:
             raise ValueError(f"{first!r} and {second!r} have no seed for which both runs succeeded.")
         return Estimate.of([one[seed] - other[seed] for seed in shared], level)
 
-    # ------------------------------------------------------------------ telling
+    # ------------------------------------------------------------------ tables, files and plots
 
     def rows(self, reach: float | None = None) -> list[dict[str, Any]]:
-        """Return one row a strategy, the largest area first, with plain values; None is not known.
+        """Return one row per strategy, the largest area first.
 
         Parameters
         ----------
         reach : float, optional
-            A score; the rows then tell after how many answers it was reached, and in how many runs.
+            A score. If given, the rows also contain the number of answers needed to reach it and the number
+            of runs that reached it.
+
+        Returns
+        -------
+        list of dict
+            Names and numbers, such as "strategy", "runs", "area" and "area_error". Unknown values are None.
         """
         reached = {} if reach is None else self.answers_to_reach(reach)
         areas = self.areas
@@ -208,7 +356,19 @@ class Comparison:
         return rows + [self._row(name, None, None) | ({"reached": 0} if reached else {}) for name in failed]
 
     def table(self, reach: float | None = None) -> str:
-        """Return the rows as text: start, last score and area (± standard error), and seconds a question."""
+        """Return the rows as a text table.
+
+        Parameters
+        ----------
+        reach : float, optional
+            A score. If given, a column shows the number of answers needed to reach it.
+
+        Returns
+        -------
+        str
+            One line per strategy: first score, last score and area (± standard error), the difference to the
+            best strategy with its 95 % interval, and the mean seconds per question.
+        """
         return _text(self._columns(reach), left=_LEFT)
 
     def _repr_html_(self) -> str:
@@ -222,7 +382,7 @@ class Comparison:
         return render_table(repr(self), head, zip(*columns.values(), strict=True), notes)
 
     def _columns(self, reach: float | None = None) -> dict[str, list[str]]:
-        """Return the cells of the table by the heads of the columns."""
+        """Return the cells of each column by its heading."""
         rows = self.rows(reach)
         counts = {row["runs"] for row in rows}
         columns = {"strategy": [row["strategy"] for row in rows]}
@@ -239,7 +399,13 @@ class Comparison:
         return columns
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that it holds, ready for JSON."""
+        """Return the traces, the failures and the name of the score in a form that can be written as JSON.
+
+        Returns
+        -------
+        dict
+            The input of :meth:`from_dict`.
+        """
         return {
             "score_name": self.score_name,
             "traces": {
@@ -251,7 +417,18 @@ class Comparison:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Comparison:
-        """Make a comparison from what :meth:`to_dict` returned, or from JSON of it."""
+        """Make a comparison from the result of :meth:`to_dict`.
+
+        Parameters
+        ----------
+        document : mapping
+            The result of :meth:`to_dict`, possibly read from JSON.
+
+        Returns
+        -------
+        Comparison
+            The same comparison.
+        """
         traces = {
             name: {int(seed): Trace.from_dict(trace) for seed, trace in runs.items()}
             for name, runs in document["traces"].items()
@@ -260,8 +437,19 @@ class Comparison:
         return cls(traces, errors, document["score_name"])
 
     def plot(self, **options: Any) -> Any:
-        """Draw the curves with their bands; see :class:`likewise.plotting.CurveDisplay`."""
-        # Pictures are a floor above, so the room is known by its name.
+        """Plot the curves with their bands.
+
+        Parameters
+        ----------
+        **options : dict
+            Passed to :meth:`likewise.plotting.CurveDisplay.from_comparison`.
+
+        Returns
+        -------
+        CurveDisplay
+            The plot.
+        """
+        # Plotting is a higher layer, so it is imported when needed.
         display = importlib.import_module("likewise.plotting").CurveDisplay
         return display.from_comparison(self, **options)
 
@@ -275,13 +463,13 @@ class Comparison:
         return self.traces[name]
 
     def _measured(self, name: str, of: Measure) -> dict[int, float]:
-        """Return one number for each seed."""
+        """Return the measure of each seed."""
         if of not in get_args(Measure):
             raise ValueError(f"of must be one of {get_args(Measure)}, got {of!r}.")
         runs = self._runs(name)
         if of != "area":
             return {seed: float(getattr(trace, of)) for seed, trace in runs.items()}
-        # All areas are taken over the same answers, which trace.area does not know of.
+        # All areas are taken over the same range of answers, which a single trace does not know.
         width = float(self.n_answers[-1] - self.n_answers[0])
         scores = self.scores(name)
         areas = trapezoid(scores, self.n_answers, axis=1) / width if width else scores[:, -1]
@@ -306,7 +494,7 @@ class Comparison:
 
 
 def _spread(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Return the standard error of the mean over the first axis, and how far its interval reaches."""
+    """Return the standard error of the mean over the first axis, and half the width of its interval."""
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
     n = len(values)
@@ -315,7 +503,7 @@ def _spread(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _text(columns: Mapping[str, list[str]], left: tuple[str, ...]) -> str:
-    """Return columns of cells as lines; numbers stand to the right, and heads that begin with ± are that."""
+    """Return columns as lines of text. Numbers are right-aligned; headings that begin with ± become ±."""
     padded = []
     for head, cells in columns.items():
         shown = [head[0] if head.startswith("±") else head, *cells]
@@ -325,7 +513,7 @@ def _text(columns: Mapping[str, list[str]], left: tuple[str, ...]) -> str:
 
 
 def _short(value: float | None, form: str = ".3f") -> str:
-    """Return a number without the nought before its point; nothing for None."""
+    """Format a number without the zero before its decimal point; None gives an empty string."""
     if value is None:
         return ""
     text = format(value, form)

@@ -1,4 +1,4 @@
-"""Answers as evidence: votes for a model that weighs links, and answers that look wrong."""
+"""Answers as evidence: weighted links for models that allow for errors, and answers that look wrong."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from likewise.supervision import Supervision
 if TYPE_CHECKING:
     from likewise.active._interview import Interview
 
-_CERTAIN = 20.0  # weight of hints given beforehand: as good as certain
-_SUSPICIOUS = 0.2  # answers that are wrong with at least this chance are listed
+_CERTAIN = 20.0  # weight of hints given before the interview: practically certain
+_SUSPICIOUS = 0.2  # answers are listed from this probability of being wrong on
 _FIRST_METRIC = 8  # up to this many answers the metric is learned at every fit
-_METRIC_GROWTH = (1.25, 1.5)  # then when answers grow by this factor, before and after _METRIC_EARLY
+_METRIC_GROWTH = (1.25, 1.5)  # then whenever answers grow by this factor, before and after _METRIC_EARLY
 _METRIC_EARLY = 28
 _FEWEST_PAIRS = 5  # annotators are weighted once two of them have stated this many pairs
-_REVERSED_PAIRS = 15  # an annotator is believed in reverse only from this many pairs on
+_REVERSED_PAIRS = 15  # the answers of an annotator are reversed only from this many pairs on
 _LEAST_WEIGHT = 0.05  # an answer is never left out
 _ANNOTATOR_PRIOR = (1.0, 8.0)  # Beta: one answer in nine is wrong
-_WEIGHTS = (-1.0, 3.0)  # least and largest weight of an annotator's answers
+_WEIGHTS = (-1.0, 3.0)  # smallest and largest weight of an annotator's answers
 _MOST_REASONS = 5
 _MIN_GROUP_SIZES = (3, 2)  # for a check: with at most _FEW_CLASSES classes, and with more
 _FEW_CLASSES = 4
@@ -40,7 +40,7 @@ Pair = tuple[int, int]
 
 
 def check_errors(errors: Any) -> float | str:
-    """Return how often answers are wrong: a rate, or "learn"."""
+    """Check the parameter `errors` of an interview: an error rate or "learn"."""
     if isinstance(errors, str) and errors == "learn":
         return errors
     if not real(0).holds(errors):
@@ -56,9 +56,9 @@ def check_errors(errors: Any) -> float | str:
 
 
 def metric_due(n_answers: int) -> int:
-    """Return how many of the answers the metric is learned from.
+    """Return the number of answers that the metric is learned from.
 
-    A function of the number alone, so that an interview that is loaded learns what it had learned before.
+    It depends on the number of answers alone, so that a loaded interview learns the same metric again.
     """
     due = _FIRST_METRIC
     if n_answers <= due:
@@ -69,7 +69,7 @@ def metric_due(n_answers: int) -> int:
 
 
 def list_pairs(reply: Reply) -> list[tuple[Pair, int]]:
-    """Return the pairs that a reply states: 1 for together, -1 for apart. A pile is a chain of pairs."""
+    """Return the pairs that a reply states: 1 for must-link, -1 for cannot-link. Piles become chains."""
     together = [(_ordered(i, j), 1) for pile in reply.piles for i, j in pairwise(sorted(pile))]
     apart = [
         (_ordered(i, j), -1) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)
@@ -84,9 +84,9 @@ def _ordered(i: int, j: int) -> Pair:
 def collect_votes(
     given: Supervision, replies: Sequence[Reply], n_samples: int, weights: Sequence[float] | None = None
 ) -> Supervision:
-    """Return all answers as weighted links; answers to one pair add up, and a negative weight reverses one.
+    """Return all answers as weighted links. Weights of answers to the same pair add up.
 
-    Hints given beforehand count as certain.
+    A negative weight reverses an answer. Hints given before the interview count as certain.
     """
     votes: dict[tuple[Pair, int], float] = defaultdict(float)
     for at, reply in enumerate(replies):
@@ -122,17 +122,17 @@ def collect_votes(
 
 
 def look_up(evidence: Any, values: npt.NDArray[Any]) -> dict[tuple[Pair, int], float]:
-    """Return a value for each pair and sign that was voted on."""
+    """Return the value of each answered pair and sign."""
     votes = evidence.votes
     keys = zip(map(tuple, votes.pairs.tolist()), votes.signs.astype(int).tolist(), strict=True)
     return dict(zip(keys, values.tolist(), strict=True))
 
 
 def weigh_annotators(replies: Sequence[Reply], evidence: Any) -> list[float] | None:
-    """Return a weight for each reply by how well its annotator's answers are predicted by all the rest.
+    """Return a weight for each reply, by how well all other answers predict those of its annotator.
 
-    None if there are no two annotators with enough answers. An annotator who is wrong more often than right
-    is believed in reverse, but only after many answers.
+    None unless at least two annotators gave enough answers. The answers of an annotator who is wrong more
+    often than right are reversed, but only after many answers.
     """
     by_annotator: dict[str | None, list[float]] = defaultdict(list)
     if evidence is None:
@@ -171,22 +171,29 @@ def _fit_rate(predicted: npt.NDArray[np.float64]) -> float:
 class Suspect:
     """An answer that looks wrong.
 
-    Attributes
+    Parameters
     ----------
     reply : Reply
         The answer.
     chance : float
-        The estimated probability that it is wrong; for an answer about several pairs, that of the pair that
-        is most likely wrong.
+        The estimated probability that it is wrong. If the answer is about several pairs, that of the pair
+        that is most likely wrong.
     predicted : float
-        How probable the answer is by the rows and the other answers alone.
+        The probability of the answer given the rows and all other answers.
     against : tuple of Reply
-        Other answers about either row that contradict it, or agree with the clusters that it contradicts; at
-        most five.
+        At most five other answers about the same rows that contradict this one, or agree with the clusters
+        that it contradicts.
     rows : tuple of int
-        Near rows with answers that lie in the likeliest cluster of either row; at most five.
+        At most five neighbours that have answers and are in the most probable cluster of one of the rows.
     confirmed : bool
         Whether the pair was answered the same way more than once.
+
+    Examples
+    --------
+    >>> from likewise.active import Question, Reply, Suspect
+    >>> reply = Reply(Question.pair(0, 4), "SAME")
+    >>> print(Suspect(reply, chance=0.7, predicted=0.1, against=(), rows=(1, 3), confirmed=False))
+    “Do rows 0 and 4 belong together?” SAME: wrong with a chance of 70%; 2 near rows speak against it.
     """
 
     reply: Reply
@@ -236,7 +243,7 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
     classes[evidence.beliefs.rows] = passed.cluster_of_class[evidence.beliefs.classes.argmax(axis=1)]
     found = []
     for at, (reply, pairs) in enumerate(zip(replies, stated, strict=True)):
-        # The answers of an annotator who is believed in reverse were counted with the other sign.
+        # The answers of an unreliable annotator may have been reversed, that is, counted with the other sign.
         wrong = {
             (pair, sign): 1.0 - right[pair, sign] if (pair, sign) in right else right[pair, -sign]
             for pair, sign in pairs
@@ -286,7 +293,7 @@ class Merge:
     second: npt.NDArray[np.int64]
 
     def are_across(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Tell of each pair whether one row is in the first group and the other in the second."""
+        """Return for each pair whether one row is in the first group and the other in the second."""
         in_first, in_second = np.isin(pairs, self.first), np.isin(pairs, self.second)
         return np.asarray((in_first & in_second[:, ::-1]).any(axis=1))
 
@@ -294,9 +301,10 @@ class Merge:
 def find_merges(model: Any) -> tuple[Merge, ...]:
     """Return the SAME answers that are the only link between two groups.
 
-    Nothing contradicts such an answer, since no other answer links the two groups. Those whose smaller group
-    is largest come first. Groups with too few rows, and answers with a large weight, are left out: if an
-    answer places a single row, a new row next to it says as much about the region, and about itself too.
+    Nothing contradicts such an answer, since no other answer links the two groups. The result is sorted by
+    the size of the smaller group, largest first. Groups with too few rows are left out: if an answer places
+    a single row, a question about a new row next to it is as informative about the region, and places the
+    new row too. Answers with a large weight are left out as well.
     """
     evidence = getattr(getattr(model, "passed_", None), "evidence", None)
     if evidence is None:
@@ -327,12 +335,12 @@ def find_merges(model: Any) -> tuple[Merge, ...]:
 
 
 def _fits(pairs: Sequence[tuple[Pair, int]], classes: npt.NDArray[np.int64]) -> bool:
-    """Tell whether pairs agree with the likeliest clusters."""
+    """Return whether the pairs agree with the most probable clusters."""
     return all((classes[i] == classes[j]) == (sign > 0) for (i, j), sign in pairs)
 
 
 def _find_near(passed: Any, pair: Pair, classes: npt.NDArray[np.int64]) -> tuple[int, ...]:
-    """Return near rows, named by answers, that have the likeliest cluster of either row of the pair."""
+    """Return neighbours that have answers and are in the most probable cluster of one row of the pair."""
     found: list[int] = []
     for row in pair:
         near = passed.smoother.neighbors(row)

@@ -1,4 +1,4 @@
-"""What happened in an interview, in order. Nothing is ever edited: an undo is an event of its own."""
+"""The event log of an interview. Events are never edited: an undo is an event of its own."""
 
 from __future__ import annotations
 
@@ -16,18 +16,27 @@ EventKind = Literal["answer", "skip", "undo"]
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened: an answer, a question that was skipped, or the undoing of such an event.
+    """An entry in the history of an interview: an answer, a skipped question, or an undo.
 
-    Attributes
+    Parameters
     ----------
     kind : {"answer", "skip", "undo"}
-        What happened.
+        The kind of event.
     question : Question
-        What was answered, skipped, or is open again.
-    reply : Reply or None
-        What was said, for an answer.
-    undoes : int or None
-        Which event of the history no longer counts, for an undo.
+        The question that was answered or skipped, or that is open again after an undo.
+    reply : Reply, optional
+        The reply, if the event is an answer.
+    undoes : int, optional
+        The index in the history of the event that no longer counts, if the event is an undo.
+
+    Examples
+    --------
+    >>> from likewise.active import Interview, Question
+    >>> interview = Interview([[0.0], [1.0], [5.0]])
+    >>> reply = interview.tell(Question.pair(0, 1), "SAME")
+    >>> undone = interview.undo()
+    >>> [(event.kind, event.undoes) for event in interview.history]
+    [('answer', None), ('undo', 0)]
     """
 
     kind: EventKind
@@ -36,26 +45,50 @@ class Event:
     undoes: int | None = None
 
     def renumber(self, number: Callable[[int], int]) -> Event:
-        """Return an answer or a skip with other numbers for the rows."""
+        """Replace the row numbers of an answer or a skip.
+
+        Parameters
+        ----------
+        number : callable
+            Called with each row number; returns the new one.
+
+        Returns
+        -------
+        Event
+            The same event about the new rows.
+        """
         reply = None if self.reply is None else self.reply.renumber(number)
         return Event(self.kind, self.question.renumber(number), reply)
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Rows that were said to be apart and cannot be: other answers join them, or there are too few clusters.
+    """Answers that cannot all be true.
 
-    Attributes
+    Either must-links join two rows that a cannot-link separates, or more rows are separated from one another
+    than there are clusters.
+
+    Parameters
     ----------
     rows : tuple of int
-        Two rows with a cannot-link between them; or a set of rows with cannot-links between all of them,
-        larger than the number of clusters.
+        Two rows with a cannot-link between them, or a set of rows with cannot-links between all of them that
+        is larger than the number of clusters.
     chain : tuple of int
-        The rows that lead from the one to the other, each said to belong with the next; empty if there are
-        too few clusters.
+        The rows on the path of must-links from the first row to the second. Empty if there are too few
+        clusters.
     replies : tuple of Reply
-        The answers that state what is apart or a step of the chain; what is missing among them was given as
-        a hint.
+        The answers that state the cannot-links or a must-link of the chain. Links that none of them states
+        were given as hints.
+
+    Examples
+    --------
+    >>> from likewise.active import Interview, Question
+    >>> interview = Interview([[0.0], [1.0], [5.0]])
+    >>> for i, j, answer in [(0, 1, "SAME"), (1, 2, "SAME"), (0, 2, "DIFFERENT")]:
+    ...     reply = interview.tell(Question.pair(i, j), answer)
+    >>> contradiction = interview.contradictions[0]
+    >>> contradiction.rows, contradiction.chain, len(contradiction.replies)
+    ((0, 2), (0, 1, 2), 3)
     """
 
     rows: tuple[int, ...]
@@ -70,29 +103,29 @@ class Contradiction:
 
 
 def standing(history: Sequence[Event]) -> list[int]:
-    """Return which events count: answers and skips that were not undone, in order."""
+    """Return the indices of the answers and skips that were not undone, in order."""
     undone = {event.undoes for event in history}
     return [at for at, event in enumerate(history) if event.kind != "undo" and at not in undone]
 
 
 def supervision_of(replies: Sequence[Reply], n_samples: int) -> Supervision:
-    """Return what the replies say of the rows, as it was said; UNSURE says nothing.
+    """Return the replies as supervision; UNSURE adds nothing.
 
-    A tray states must-links inside its piles, kept as groups, and a cannot-link for any two rows of
-    different piles: 66 at most. Fewer would imply as many, but a method that weighs links would then hold
-    what was said apart for less than what was said together.
+    A tray states must-links within its piles, stored as groups, and a cannot-link for any two rows of
+    different piles: 66 at most. Fewer cannot-links would imply the others, but then a method that weighs
+    links would give cannot-links less weight than must-links.
     """
     must: list[tuple[int, ...]] = []
     cannot: list[tuple[int, int]] = []
     triplets: list[tuple[tuple[int, ...], str]] = []
     for reply in replies:
         question = reply.question
-        # NEITHER of three rows is all that was said of them where a triplet can hold it.
+        # NEITHER about three rows is stored as a triplet, whatever the kind of question.
         if question.kind == "triplet" or (reply.answer is Answer.NEITHER and len(question.rows) == 3):
             if reply.answer is not Answer.UNSURE:
                 triplets.append((question.rows, str(reply.answer)))
             continue
-        if reply.answer is Answer.SAME and len(question.rows) == 2:  # most of them
+        if reply.answer is Answer.SAME and len(question.rows) == 2:  # the most frequent case
             must.append(question.rows)
         elif reply.answer is Answer.DIFFERENT:
             cannot.append(question.rows)  # type: ignore[arg-type]
@@ -111,7 +144,7 @@ def supervision_of(replies: Sequence[Reply], n_samples: int) -> Supervision:
 
 
 def contradictions_of(closure: Closure, replies: Sequence[Reply]) -> tuple[Contradiction, ...]:
-    """Return what was said to be apart and is joined by other answers, each with the answers that say so."""
+    """Return the cannot-links between rows that must-links join, each with the answers involved."""
     found = []
     piles = [{row: at for at, pile in enumerate(reply.piles) for row in pile} for reply in replies]
 
@@ -135,8 +168,8 @@ def crowds_of(
 ) -> tuple[Contradiction, ...]:
     """Return sets of mutually cannot-linked rows that are larger than the number of clusters.
 
-    First the trays that were sorted into too many piles; joined ones count once. If there are none, a set of
-    rows that several answers and hints keep apart.
+    First come the trays that were sorted into too many piles, where piles that must-links join count once.
+    If there are none, a set of rows that several answers and hints separate is returned.
     """
     if n_clusters is None:
         return ()

@@ -1,4 +1,4 @@
-"""An interview: questions out, answers in, and everything else derived from the answers."""
+"""Interviews: they ask questions, record the answers, and derive everything else from the record."""
 
 from __future__ import annotations
 
@@ -56,82 +56,82 @@ if TYPE_CHECKING:
 
 
 class Interview:
-    """Asks about rows, takes the answers, and clusters the rows by them.
+    """Asks questions about rows, records the answers, and clusters the rows accordingly.
 
-    The answers are the only state: hints, model, labels and the next question are derived from them, the rows
-    and the seed. So asking again gives the same question until an answer comes in, and an interview that is
-    saved and loaded goes on where it was.
+    The answers are the only state: hints, model, labels and the next question are derived from the answers,
+    the rows and the seed. Asking again therefore returns the same question until an answer is recorded, and
+    an interview that is saved and loaded continues where it stopped.
 
-    An answer is evidence, not a fact. By default its chance of being wrong is estimated from how well the
-    rows and the other answers predict it; an answer that many others speak against counts little, and may be
-    checked with another question. With ``errors=0`` answers are certain. A question whose answer follows from
-    believed answers is not asked. If the number of clusters K is known, a row that belongs to none of K - 1
-    groups that are all apart belongs to the last one.
+    An answer is evidence, not a fact. By default, the probability that it is wrong is estimated from how well
+    the rows and the other answers predict it. An answer that many others contradict has little weight, and
+    may be checked with another question. With ``errors=0`` all answers are taken as correct. A question is
+    not asked if its answer follows from answers that the model believes. If the number of clusters K is known
+    and K - 1 groups are known to be different, a row that belongs to none of them belongs to the last
+    cluster.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
         The rows.
     model : estimator, optional
-        A clusterer that honours links, unfitted. By default :class:`~likewise.spectral.PropagationClustering`
-        with ``learn_metric=True``.
+        An unfitted clusterer that honours links. By default
+        :class:`~likewise.spectral.PropagationClustering` with ``learn_metric=True``.
     strategy : Strategy or str, optional
-        What chooses the questions, or its name, such as "npu", which brings the model that it needs if none
-        is given. By default ``UncertainRegions()`` with the default model, ``NodeUncertainty("local")`` with
-        another, and ``FarthestFirst()`` without one.
+        The strategy that selects the questions, or its name, such as "npu". A name also sets the model that
+        the strategy needs, unless `model` is given. By default ``UncertainRegions()`` with the default model,
+        ``NodeUncertainty("local")`` with another model, and ``FarthestFirst()`` without a model.
     n_clusters : int, optional
-        How many clusters there are. By default what the model says, or not known.
+        The number of clusters. By default that of the model; unknown if there is none.
     supervision : Supervision, optional
-        Hints that are known beforehand.
+        Hints that are known before the interview.
     ids : list of str or RowIds, optional
-        The names of the rows, all different. :meth:`text` and saved files then speak of them in place of
-        row numbers.
+        Unique names of the rows. :meth:`text` and saved files use them instead of row numbers.
     seed : int, default=0
-        Makes the interview repeatable. A model whose ``random_state`` is None is given it too.
+        Seed of the interview. It is also passed to a model whose ``random_state`` is None.
     budget : int, optional
-        The most answers that are asked for. By default until nothing is left to ask.
+        Maximum number of answers. By default questions are asked until there is nothing left to ask.
     discover : bool, default=False
-        The number of clusters is not known; a cluster is opened whenever the answers demand one more than
-        `n_clusters` (2 if that is not given).
+        Whether the number of clusters is unknown. If True, the interview starts with `n_clusters` clusters
+        (2 by default) and adds one whenever the answers require it.
     errors : "learn" or float, default="learn"
-        How often answers are wrong: learned from the answers, a rate below 0.5, or 0 if they are certain. It
-        takes effect with a model that weighs links, one with a parameter ``error_rate`` such as the default,
-        whose own value it replaces. Other models take every answer as it is.
+        The proportion of wrong answers: "learn" estimates it from the answers; otherwise a rate below 0.5, or
+        0 if all answers are correct. It applies to models with a parameter ``error_rate``, such as the
+        default, and replaces the value of that parameter. Other models take every answer as correct.
     pool : Pool, "auto" or None, default="auto"
-        Of very many rows an interview looks at a pool that is chosen from them: strategy and model see these
-        rows alone. By default with more than 100,000 rows, wherever they are; None looks at all rows.
+        The pool of rows that strategy and model see if there are very many rows. "auto" uses ``Pool()`` for
+        more than 100,000 rows and all rows otherwise; None always uses all rows.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row by all that is known; fitted when it is looked at, if there is news. With a
-        pool the model is fitted to the pool and predicts the rows that are not in it, or they are given the
-        cluster of the nearest row of the pool by a model that cannot predict: a pass over all rows.
+        The cluster of each row, given the hints and all answers. The model is fitted on access if there are
+        new answers. With a pool, the model is fitted to the pool and predicts the clusters of the other rows
+        in one pass; if it cannot predict, they get the cluster of the nearest row of the pool.
     pool_rows : ndarray or None
-        The rows of the pool, ascending: what strategy and model look at. None if they look at all.
+        The rows of the pool, ascending. None if strategy and model see all rows.
     supervision : Supervision
-        The hints given and the answers, contradictions and all.
+        The hints and the answers, including contradictions.
     history : tuple of Event
-        All that happened.
+        All answers, skips and undos in order.
     contradictions : tuple of Contradiction
-        Answers that cannot all be true. A model that weighs links settles them by votes; for others the
-        must-links win, and of a tray with more piles than `n_clusters` some are not kept apart.
+        Answers that cannot all be true. A model that weighs links resolves them by the weights. For other
+        models must-links win, and if a tray has more piles than `n_clusters`, some piles share a cluster.
     suspects : tuple of Suspect
         Answers that look wrong, most suspicious first, each with its reasons.
     error_rate : ErrorRate or None
-        The share of wrong answers: estimated, with an interval of 90 %, or the rate given as `errors`. None
-        where answers are certain or there are none.
+        The proportion of wrong answers: an estimate with a 90 % interval, or the rate given as `errors`. None
+        if answers are taken as correct or if there are none.
     n_asked, left : int
-        How many answers count, those of UNSURE among them, and how many the budget has left (None without).
+        The number of answers, including UNSURE, and the number left in the budget (None without a budget).
     finished : bool
-        True if there is nothing more to ask.
+        Whether there is nothing left to ask.
 
     Notes
     -----
-    Telling an answer costs nothing. The first question after it costs the closure, linear in rows and
-    answers, what the strategy costs, and a fit if the strategy looks at labels. With a pool all this is
-    counted in the rows of the pool; the first question costs drawing it, and a question after every
-    ``pool.every`` answers a fit and a pass over all rows.
+    Recording an answer costs nothing. The next question then costs the closure, which is linear in rows and
+    answers, the selection by the strategy, and a fit if the strategy needs the model. With a pool, these
+    costs depend on the size of the pool. Drawing the pool is part of the first question, and after every
+    ``pool.every`` answers a question also costs a fit and a pass over all rows.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Interview:
     >>> X = [[0.0], [0.1], [5.0], [5.1]]
     >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs(), seed=7)
     >>> question = interview.ask()
-    >>> question == interview.ask()                        # until it is told
+    >>> question == interview.ask()                        # until it is answered
     True
     >>> apart = (question.rows[0] < 2) != (question.rows[1] < 2)
     >>> reply = interview.tell(question, Answer.DIFFERENT if apart else Answer.SAME, annotator="Ann")
@@ -201,17 +201,17 @@ class Interview:
             )
         self._history: list[Event] = []
         self._cache: dict[Any, Any] = {}
-        self._standing: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # for so many events
+        self._standing: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # with n_events
         self._known: tuple[int, Knowledge] | None = None
         self._found_suspects: tuple[int, tuple[Suspect, ...]] | None = None
         self._fits = Fits(self.model, self.X, self.n_clusters, self.discover, self.seed)
-        # By their answers: the last two, and the one whose metric the others use.
+        # Fits with the answers that they used: the last two, and the one whose metric the others reuse.
         self._recent_fits: list[tuple[tuple[Reply, ...], tuple[Any, npt.NDArray[Any]]]] = []
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
         self._pooled = None if self.pool is None else Pooled(self, self.X, self.pool)
 
     def _about(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
-        """Return an interview like this one about few rows."""
+        """Return an interview with the same settings about the rows of a pool."""
         alike = {
             name: getattr(self, name)
             for name in ("model", "n_clusters", "seed", "budget", "discover", "errors")
@@ -224,7 +224,7 @@ class Interview:
             f"Interview({self.n_samples} rows, strategy {self.strategy.name!r}: {self.n_asked} answers{left})"
         )
 
-    # ------------------------------------------------------------------ asking and telling
+    # ------------------------------------------------------------------ questions and answers
 
     @overload
     def ask(
@@ -239,18 +239,24 @@ class Interview:
     def ask(
         self, n: int | None = None, exclude: Iterable[Question] = (), *, annotator: str | None = None
     ) -> Question | list[Question] | None:
-        """Return the next question, or None if there is nothing more to ask; or a list of up to `n`.
+        """Return the next question, or a list of questions.
 
         Parameters
         ----------
         n : int, optional
-            How many different questions are wanted, for several people or a page of them. Without it the one
-            question comes by itself.
-        exclude : iterable of Question
-            Questions that others are thinking about. They are not chosen and count against the budget.
+            Maximum number of questions, for several people or for a page of questions. By default a single
+            question is returned instead of a list.
+        exclude : iterable of Question, default=()
+            Questions that other people are answering now. They are not selected and count towards the budget.
         annotator : str, optional
-            Who will answer. With several annotators, the default strategy never asks people to check their
-            own answers; over a pool this is ignored.
+            The person who will answer. With several annotators, the default strategy does not ask people to
+            check their own answers. Ignored if there is a pool.
+
+        Returns
+        -------
+        Question, list of Question or None
+            The next question, or None if there is nothing left to ask. If `n` is given, a list of at most `n`
+            different questions.
         """
         pending = keys_of(exclude)
         wanted = 1 if n is None else whole("n", n, low=1)
@@ -273,22 +279,27 @@ class Interview:
         time: str | datetime.datetime | None = None,
         seconds: float | None = None,
     ) -> Reply:
-        """Take the answer to a question, which need not be the one asked last, nor have been asked at all.
+        """Record the answer to a question. The question need not have been asked by this interview.
 
         Parameters
         ----------
         question : Question
-            What is answered.
-        answer : Answer or its word, OddOne or Piles
-            SAME (or yes, or True), DIFFERENT (or no, or False) or UNSURE to a pair; AB, AC, BC, NEITHER or
-            UNSURE to a triplet; the odd row, SAME, NEITHER or UNSURE to an odd one out; a list of piles or
-            UNSURE to a tray.
+            The question that is answered.
+        answer : Answer, OddOne, Piles, str, bool, int or list of list of int
+            For a pair: SAME (or yes, or True), DIFFERENT (or no, or False) or UNSURE. For a triplet: AB, AC,
+            BC, NEITHER or UNSURE. For an odd one out: the odd row, SAME, NEITHER or UNSURE. For a tray: a
+            list of piles or UNSURE.
         annotator : str, optional
-            Who says so.
-        time : str (ISO 8601) or datetime, optional
-            When.
+            The name of the person who answered.
+        time : str or datetime, optional
+            The time of the answer; a string in ISO 8601 format.
         seconds : float, optional
-            How long it took to answer.
+            The number of seconds that the answer took.
+
+        Returns
+        -------
+        Reply
+            The recorded answer.
         """
         check_question(question, self.n_samples)
         reply = Reply(question, question.fitting(answer), annotator, time, seconds)  # type: ignore[arg-type]
@@ -296,14 +307,28 @@ class Interview:
         return reply
 
     def skip(self, question: Question) -> None:
-        """Leave a question out: it is not asked again, says nothing and costs nothing of the budget."""
+        """Skip a question: it is not asked again, adds no hint and does not count towards the budget.
+
+        Parameters
+        ----------
+        question : Question
+            The question to skip.
+        """
         check_question(question, self.n_samples)
         self._history.append(Event("skip", question))
 
     def undo(self, question: Question | None = None) -> Event:
-        """Take back the last answer or skip, or the last that concerns `question`.
+        """Undo the last answer or skip. The history keeps both the event and the undo.
 
-        The history keeps both the event and its undoing. Returned is the event that no longer counts.
+        Parameters
+        ----------
+        question : Question, optional
+            Undo the last answer or skip of this question. By default the last of all.
+
+        Returns
+        -------
+        Event
+            The event that no longer counts.
         """
         wanted = None if question is None else question.key
         for at in reversed(standing(self._history)):
@@ -320,7 +345,20 @@ class Interview:
         self._history.append(Event("undo", self._history[at].question, undoes=at))
 
     def confirm(self, question: Question) -> Reply:
-        """Repeat the last answer to a question, so that it counts twice. It uses one answer of the budget."""
+        """Record the last answer to a question once more, so that it has twice the weight.
+
+        This uses one answer of the budget.
+
+        Parameters
+        ----------
+        question : Question
+            A question that was answered before.
+
+        Returns
+        -------
+        Reply
+            The new answer.
+        """
         for reply in reversed(self.replies):
             if reply.question.key == question.key:
                 return self.tell(reply.question, reply.answer, annotator=reply.annotator)
@@ -329,8 +367,20 @@ class Interview:
         )
 
     def text(self, question: Question) -> str:
-        """Return a question in words that speak of ids, if the rows have some, and of row numbers if not.
+        """Return the text of a question, with ids if the rows have them and row numbers otherwise.
 
+        Parameters
+        ----------
+        question : Question
+            A question about rows of this interview.
+
+        Returns
+        -------
+        str
+            The question as a sentence.
+
+        Examples
+        --------
         >>> from likewise.active import Interview, Question
         >>> Interview([[0.0], [1.0]], ids=["wren", "owl"]).text(Question.pair(0, 1))
         'Do wren and owl belong together?'
@@ -338,7 +388,7 @@ class Interview:
         check_question(question, self.n_samples)
         return question.text if self.ids is None else question.worded(self.ids.__getitem__)
 
-    # ------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------ results
 
     @property
     def n_samples(self) -> int:
@@ -347,44 +397,44 @@ class Interview:
 
     @property
     def pool_rows(self) -> npt.NDArray[np.int64] | None:
-        """The rows that strategy and model look at, ascending; None for all."""
+        """The rows of the pool, ascending; None if strategy and model see all rows."""
         return None if self._pooled is None else self._pooled.rows()
 
     @property
     def history(self) -> tuple[Event, ...]:
-        """All that happened: answers, skips and undoings, in order."""
+        """All answers, skips and undos in order."""
         return tuple(self._history)
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """The answers that count: those that were not undone."""
+        """The answers that were not undone, in order."""
         return self._counting()[0]
 
     @property
     def n_asked(self) -> int:
-        """How many answers count, UNSURE among them."""
+        """The number of answers that were not undone, including UNSURE."""
         return len(self.replies)
 
     @property
     def left(self) -> int | None:
-        """How many answers the budget has left; None without a budget."""
+        """The number of answers left in the budget; None without a budget."""
         return None if self.budget is None else max(self.budget - self.n_asked, 0)
 
     @property
     def finished(self) -> bool:
-        """True if there is nothing more to ask: the budget is spent, or the strategy has no question."""
+        """Whether there is nothing left to ask: the budget is spent, or the strategy has no question."""
         return self.ask() is None
 
     @property
     def supervision(self) -> Supervision:
-        """The hints that were given and the answers, contradictions and all."""
+        """The hints and the answers, including contradictions."""
         if self._pooled is not None:
             return self.given | supervision_of(self.replies, self.n_samples)
         return self._knowledge().supervision
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """What was said to be apart and cannot be: by the chain that joins it, or for want of clusters."""
+        """Answers that cannot all be true, because of other answers or the number of clusters."""
         if self._pooled is not None:
             return self._pooled.contradictions()
         said = self._knowledge().said
@@ -393,7 +443,7 @@ class Interview:
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
-        """Answers that look wrong, most suspicious first; empty where answers are certain."""
+        """Answers that look wrong, most suspicious first; empty if answers are taken as correct."""
         if self._pooled is not None:
             return self._pooled.suspects()
         if not self._weighs_errors or not self.replies:
@@ -404,14 +454,14 @@ class Interview:
 
     @property
     def error_rate(self) -> Any:
-        """The estimated share of wrong answers, None where answers are certain or there are none."""
+        """The estimated proportion of wrong answers; None if they are taken as correct or there are none."""
         if not self._weighs_errors or not self.replies:
             return None
         return self.model_.error_rate_
 
     @property
     def labels_(self) -> npt.NDArray[Any]:
-        """The cluster of each row by all that is known so far."""
+        """The cluster of each row, given the hints and all answers."""
         if self._pooled is not None:
             found: npt.NDArray[Any] = self._pooled.labels()
             return found
@@ -419,29 +469,43 @@ class Interview:
 
     @property
     def model_(self) -> Any:
-        """The model fitted to all that is known so far, and to the rows of the pool if there is one."""
+        """The model fitted to the hints and all answers, on the rows of the pool if there is one."""
         if self._pooled is not None:
             return self._pooled.interview().model_
         return self._fitted()[0]
 
     def progress(self, last: int = 10) -> Outlook:
-        """Tell how far the interview has come, and whether it is worth going on.
+        """Estimate how far the interview has come and whether more questions are worthwhile.
 
-        Costs a fit without the last answers and five without a fifth of them each, unless they were made
-        before; see :class:`Outlook`.
+        This costs one fit without the last answers and five fits without a fifth of the answers each, unless
+        these fits exist already; see :class:`Outlook`.
 
         Parameters
         ----------
         last : int, default=10
-            How many answers to look back.
+            The number of most recent answers whose effect is measured.
+
+        Returns
+        -------
+        Outlook
+            What the last answers changed, how well answers are predicted, and advice.
         """
         last = whole("last", last, low=1)
         return outlook(self, last) if self._pooled is None else self._pooled.progress(last)
 
     def state(self, exclude: Iterable[Question] = ()) -> State:
-        """Return what a strategy is shown now, with the questions of `exclude` as good as asked.
+        """Return the state that a strategy selects the next question from.
 
-        With a pool it speaks of the rows of the pool, numbered from 0; see `pool_rows`.
+        Parameters
+        ----------
+        exclude : iterable of Question, default=()
+            Questions that must not be selected, in addition to those that were answered or skipped.
+
+        Returns
+        -------
+        State
+            The rows, the hints and answers, and the fitted model. With a pool, these are the rows of the
+            pool, numbered from 0; see `pool_rows`.
         """
         pending = keys_of(exclude)
         return self._state(pending) if self._pooled is None else self._pooled.state(pending)
@@ -449,11 +513,16 @@ class Interview:
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the interview to a readable JSON file, whole or not at all.
+        """Write the interview to a readable JSON file. An existing file is replaced only if writing succeeds.
 
-        It holds the history, the hints that were given, the seed, the names of strategy and model, and a
-        fingerprint of the rows, but not the rows. Where the rows have ids it speaks of these. Of a pool it
-        holds the settings; the fingerprint is then that of 10,000 rows, drawn once.
+        The file contains the history, the hints, the seed, the names of strategy and model, and a fingerprint
+        of the rows, but not the rows. It uses ids if the rows have them. For a pool it contains the settings,
+        and the fingerprint is that of a fixed sample of 10,000 rows.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
         """
         _file.save(self, path)
 
@@ -467,26 +536,44 @@ class Interview:
         strategy: Strategy | str | None = None,
         ids: Any = None,
     ) -> Interview:
-        """Read an interview about the same rows and go on with it: the next question is the same.
+        """Read an interview from a file and continue it. The next question is the same as before.
 
-        A strategy of likewise and the default model are made anew from the file; a `model` or `strategy`
-        of your own has to be given again, and so have `ids`. Another model or strategy than before may be
-        given, and ids to rows that had none.
+        The strategies of likewise and the default model are restored from the file. Pass any other model or
+        strategy again, and also `ids`. You may pass another model or strategy than before, and ids for rows
+        that had none.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that :meth:`save` wrote.
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
+            The same rows as before. Other rows are refused.
+        model : estimator, optional
+            The model. By default that of the file, if it was the default model.
+        strategy : Strategy or str, optional
+            The strategy. By default that of the file, if it is a strategy of likewise.
+        ids : list of str or RowIds, optional
+            Unique names of the rows, required if the rows had ids when the interview was saved.
+
+        Returns
+        -------
+        Interview
+            The interview with its history.
         """
         read = _file.read(path)
         return read.interview(cls, X, model=model, strategy=strategy, ids=ids)
 
-    # ------------------------------------------------------------------ deriving
+    # ------------------------------------------------------------------ derived state
 
     def _knowledge(self) -> Knowledge:
-        """Return what follows from all answers if they are certain."""
+        """Return the hints and answers with what they imply, if all answers are taken as correct."""
         if self._known is None or self._known[0] != len(self._history):
             hints = self.given | supervision_of(self.replies, self.n_samples)
             self._known = (len(self._history), Knowledge.of(hints, self._n_known_clusters))
         return self._known[1]
 
     def _known_by(self, replies: Sequence[Reply], weights: Sequence[float] | None = None) -> Knowledge:
-        """Return what a model is fitted to, by some of the answers."""
+        """Return the knowledge that a model is fitted to, given some of the answers."""
         if self._weighs_errors:
             neither = self._find_neither(replies)
             return Knowledge.from_votes(collect_votes(self.given, replies, self.n_samples, weights), neither)
@@ -496,7 +583,7 @@ class Interview:
         return Knowledge.of(hints, self._n_known_clusters)
 
     def _find_neither(self, replies: Sequence[Reply]) -> npt.NDArray[np.int64]:
-        """Return the triplets answered NEITHER, which no link can hold."""
+        """Return the triplets answered NEITHER, which links cannot express."""
         vague = [reply for reply in replies if reply.answer is Answer.NEITHER]
         if not vague and "triplets" not in self.given.kinds:
             return np.empty((0, 3), dtype=np.int64)
@@ -530,12 +617,12 @@ class Interview:
         return found
 
     def _n_looked_at(self) -> int:
-        """Return how many answers the model of the strategy knows: all, or as many as are enough for it."""
+        """Return the number of answers that the strategy's model is fitted to."""
         count = getattr(self.strategy, "count_answers_to_fit", None)
         return self.n_asked if count is None else count(self.n_asked)
 
     def _known_to_strategy(self, model: Any, n: int) -> Knowledge:
-        """Return what follows from the first n answers that `model` believes, and from all later ones."""
+        """Return what follows from those of the first n answers that `model` believes and all later ones."""
         believed = getattr(model, "believed_", None)
         if not self._weighs_errors or believed is None:
             return self._knowledge()
@@ -573,21 +660,21 @@ class Interview:
         )
 
     def _events(self) -> list[Event]:
-        """Return the events that count."""
+        """Return the answers and skips that were not undone."""
         return [self._history[at] for at in standing(self._history)]
 
     def _hold(self, history: list[Event]) -> None:
-        """Let this be all that happened. Fits and caches stay, since they go by what is known."""
+        """Replace the history. Fits stay valid, since their keys are the answers that they used."""
         if history != self._history:
             self._history = history
-            # These are kept by the length of the history.
+            # The keys of these caches are lengths of the history.
             self._standing = self._known = self._last = self._found_suspects = None
 
     def _told_keys(self) -> frozenset[Key]:
         return self._counting()[1]
 
     def _counting(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
-        """Return the replies that count, and the keys of the questions that were answered or skipped."""
+        """Return the replies that were not undone, and the keys of answered and skipped questions."""
         if self._standing is None or self._standing[0] != len(self._history):
             events = self._events()
             replies = tuple(event.reply for event in events if event.reply is not None)

@@ -1,4 +1,4 @@
-"""Candidates for questions about very many rows: few that speak for all, and those in doubt."""
+"""Selection of the rows that an interview about very many rows considers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likewise.base import Rule, check_parameters, choice, integer, real
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
 
-# With more rows than so many an interview looks at a pool of them: the first fit to all would take long.
+# An interview about more rows uses a pool by default: fitting a model to all rows would take long.
 LARGE = 100_000
 _RULES: dict[str, Rule] = {
     "size": integer(2),
@@ -32,41 +32,40 @@ _RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class Pool:
-    r"""Chooses among very many rows those that an interview looks at.
+    r"""A subset of very many rows that an interview considers.
 
-    At first it draws a `sample` and builds the graph of its near neighbours. From each row a walk goes to the
-    nearest neighbour that lies denser, and on, until it ends at a peak of the density; the rows whose walks
-    end at one peak are a region, and regions with many edges between them are joined. Of a region of s rows
-    the pool takes a number that grows as :math:`\sqrt s`, the peak first, so that a small cluster has more
-    rows in it than its share.
+    First a random `sample` is drawn and its nearest-neighbour graph is built. From each row a path leads to
+    its nearest neighbour of higher density, and on, until it ends at a density peak. The rows whose paths end
+    at the same peak form a region, and regions with many edges between them are merged. From a region of s
+    rows the pool takes a number that grows as :math:`\sqrt s`, starting with the peak, so that small clusters
+    are over-represented.
 
-    Later, as answers come in, a part of the pool is made of rows in doubt. One pass over all rows finds those
-    that lie nearly as far from two clusters; of these the model that was fitted to the answers says which it
-    is least sure of, and of any two clusters as many are taken. Beside them come the drawn rows around them.
-    Rows that hints name always stay.
+    Later, as answers come in, a part of the pool consists of doubtful rows. One pass over all rows finds
+    those with nearly equal distances to two clusters. Of these, the rows that the fitted model is least sure
+    of are taken, equally many for each pair of clusters, together with sampled rows near them. Hinted rows
+    always stay in the pool.
 
     Parameters
     ----------
     size : int, default=5000
-        How many rows a pool has, unless hints name more.
+        The number of rows in the pool; larger if there are more hinted rows.
     sample : int, default=50000
-        How many rows are drawn first.
+        The number of rows in the random sample.
     every : int, default=100
-        After every so many answers the pool is chosen anew, with rows in doubt.
+        The pool is selected again, with doubtful rows, after every `every` answers.
     doubtful : float, default=0.1
-        The share of such a pool that is in doubt, half of it the rows themselves and half those around them.
-        Many rows between clusters fill the gaps that the clusters are told apart by.
+        The proportion of doubtful rows in such a pool; half of it is used for the rows near them. A large
+        value fills the gaps that separate clusters.
     n_neighbors : int, default=15
-        How many neighbours of each row the graph has.
+        The number of neighbours of each row in the graph.
     neighbor_search : {"cells", "exact", "approximate"}, default="cells"
-        How neighbours are found; "cells" is exact for up to 40,000 rows and goes cell by cell beyond,
+        How neighbours are found. "cells" is exact for up to 40,000 rows and searches cell by cell beyond;
         "approximate" uses pynndescent, from the extra ``likewise[scale]``.
 
     Notes
     -----
-    The same rows give the same pool wherever they are and however they are cut into blocks. Costs: `sample`
-    rows are read and compared; later one pass over all rows that compares each with 64 points. Memory: that
-    of the sample.
+    The same rows give the same pool, in memory or on disk and with any block size. Cost: `sample` rows are
+    read and compared; later, one pass over all rows compares each with 64 points. Memory: that of the sample.
 
     Examples
     --------
@@ -95,7 +94,13 @@ class Pool:
             )
 
     def check_size(self, n_samples: int) -> None:
-        """Refuse fewer rows than the pool is to have."""
+        """Raise a ValueError if there are fewer rows than the pool should have.
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of rows to select from.
+        """
         if self.size > n_samples:
             raise ValueError(
                 f"Pool: a pool of size={self.size} cannot be chosen from {n_samples} rows. Choose a smaller "
@@ -103,14 +108,19 @@ class Pool:
             )
 
     def survey(self, X: MatrixLike, *, seed: int = 0) -> Survey:
-        """Draw the sample and find its neighbours: what both other methods begin with, to be used again.
+        """Draw the sample and find its nearest neighbours, for use by :meth:`first` and :meth:`refreshed`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
             The rows.
         seed : int, default=0
-            Makes the draw repeatable.
+            Seed of the random sample.
+
+        Returns
+        -------
+        Survey
+            The sample with its neighbours and regions.
         """
         rows = _as_rows(X)
         self.check_size(len(rows))
@@ -120,18 +130,23 @@ class Pool:
     def first(
         self, X: MatrixLike, *, named: Iterable[int] = (), seed: int = 0, survey: Survey | None = None
     ) -> IntArray:
-        """Return the rows of a pool that knows no answers, ascending.
+        """Select the first pool, before there are answers.
 
         Parameters
         ----------
-        X : as :meth:`survey` takes it
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
             The rows.
-        named : iterable of int
-            Rows that hints name, which are always in the pool.
+        named : iterable of int, default=()
+            Hinted rows, which are always in the pool.
         seed : int, default=0
-            Makes the draw repeatable.
+            Seed of the random sample.
         survey : Survey, optional
-            What :meth:`survey` returned for these rows and this seed.
+            The result of :meth:`survey` for these rows and this seed. By default it is computed here.
+
+        Returns
+        -------
+        ndarray of int
+            The numbers of the selected rows, ascending.
         """
         survey = self.survey(X, seed=seed) if survey is None else survey
         return self._filled(_numbers(named), survey)
@@ -147,21 +162,30 @@ class Pool:
         seed: int = 0,
         survey: Survey | None = None,
     ) -> IntArray:
-        """Return the rows of a pool that holds rows in doubt, ascending.
+        """Select a pool with doubtful rows.
 
         Parameters
         ----------
-        X : as :meth:`survey` takes it
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
             The rows.
-        among : ndarray
-            Which of them have labels, such as those of the pool before.
-        labels : ndarray
-            Their clusters, whole numbers from 0.
+        among : array-like of int of shape (n_labelled,)
+            The rows that have labels, such as those of the previous pool.
+        labels : array-like of int of shape (n_labelled,)
+            Their clusters, numbered from 0.
         model : estimator, optional
-            The model that the labels come from. If it has `predict_proba`, or is of the k-means family, it
-            says which rows it is least sure of; if not, distances do.
-        named, seed, survey
-            As :meth:`first` takes them.
+            The model that the labels come from. If it has `predict_proba` or belongs to the k-means family,
+            it decides which rows are most doubtful; otherwise distances do.
+        named : iterable of int, default=()
+            Hinted rows, which are always in the pool.
+        seed : int, default=0
+            Seed of the random sample.
+        survey : Survey, optional
+            The result of :meth:`survey` for these rows and this seed. By default it is computed here.
+
+        Returns
+        -------
+        ndarray of int
+            The numbers of the selected rows, ascending.
         """
         rows = _as_rows(X)
         survey = self.survey(rows, seed=seed) if survey is None else survey
@@ -174,7 +198,7 @@ class Pool:
         return self._filled(np.concatenate([_numbers(named), doubtful, around]), survey)
 
     def _filled(self, chosen: IntArray, survey: Survey) -> IntArray:
-        """Return what was chosen and as many of the drawn rows as there is room for."""
+        """Return the chosen rows, filled up with sampled rows to the size of the pool."""
         chosen = np.unique(chosen)
         ordered = survey.rows[survey.order]
         others = ordered[np.isin(ordered, chosen, invert=True)]
@@ -191,7 +215,7 @@ def _numbers(rows: Any) -> IntArray:
 
 
 def inside(rows: IntArray, others: npt.ArrayLike) -> bool:
-    """Tell whether all of these rows stand in an ascending array."""
+    """Return whether an ascending array contains all of some rows."""
     wanted = np.asarray(others, dtype=np.int64)
     at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
     return bool((rows[at] == wanted).all())

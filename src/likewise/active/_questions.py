@@ -1,4 +1,4 @@
-"""Questions about rows, what can be said to them, and replies: who said what, when, in how long."""
+"""Questions about rows, answers, and replies: an answer with the annotator, the time and the duration."""
 
 from __future__ import annotations
 
@@ -21,16 +21,24 @@ from likewise.exceptions import SupervisionError
 QuestionKind = Literal["pair", "triplet", "odd", "piles"]
 Key = tuple[str, tuple[int, ...]]
 _NO_REASON = Reason()
-LARGEST_TRAY = 12  # more than so many things at once cannot be kept in view
+LARGEST_TRAY = 12  # people cannot compare more items than this at once
 
 
-class Answer(enum.StrEnum):
-    """What can be said to a question. UNSURE says nothing of the rows: it is not half a yes and half a no.
+class Answer(enum.StrEnum):  # numpydoc ignore=PR01
+    """The answers to questions that are a single word.
 
-    A pair takes SAME, DIFFERENT and UNSURE. A triplet (a, b, c), "which two belong together?", takes AB, AC
-    and BC, NEITHER if all three or no two of them do, and UNSURE. Of several rows the odd one takes an
-    :class:`OddOne`, SAME if all belong together, NEITHER if there is no single odd one, and UNSURE. A tray to
-    sort takes :class:`Piles` and UNSURE.
+    ======== ==================================================================================
+    question possible answers
+    ======== ==================================================================================
+    pair     SAME, DIFFERENT, UNSURE
+    triplet  AB, AC or BC, the two rows of (a, b, c) that belong together; NEITHER if all three
+             belong together or no two of them do; UNSURE
+    odd      an :class:`OddOne`; SAME if all rows belong together; NEITHER if there is no single
+             odd one; UNSURE
+    piles    :class:`Piles`; UNSURE
+    ======== ==================================================================================
+
+    UNSURE adds no information about the rows; it does not mean that both answers are equally probable.
 
     Examples
     --------
@@ -49,9 +57,19 @@ class Answer(enum.StrEnum):
 
     @classmethod
     def of(cls, word: Any) -> Answer:
-        """Return the answer that a word names, in upper or lower case; anything else is refused.
+        """Return the answer with a given name.
 
-        Of a yes and no, or True and False, only :meth:`Question.fitting` knows the meaning.
+        "yes", "no", True and False are not names of answers; :meth:`Question.fitting` accepts them for pairs.
+
+        Parameters
+        ----------
+        word : str
+            The name of the answer, in upper or lower case. Anything else raises a SupervisionError.
+
+        Returns
+        -------
+        Answer
+            The answer.
         """
         if isinstance(word, str) and word.strip().upper() in cls.__members__:
             return cls[word.strip().upper()]
@@ -62,7 +80,12 @@ class Answer(enum.StrEnum):
 
 @dataclass(frozen=True)
 class OddOne:
-    """The answer that one row does not belong with the others, and that these belong together.
+    """The answer that one row does not belong with the others, and that the others belong together.
+
+    Parameters
+    ----------
+    row : int
+        The odd row.
 
     Examples
     --------
@@ -82,9 +105,15 @@ class OddOne:
 
 @dataclass(frozen=True)
 class Piles:
-    """The answer that sorts rows: those of a pile belong together, those of two piles do not.
+    """The answer that sorts rows into piles: rows of one pile belong together, rows of two piles do not.
 
-    Nothing is said of a row that is in no pile. Neither the order of the piles nor that within one matters.
+    Rows of the question that are in no pile were set aside; the answer says nothing about them. The order of
+    the piles and of the rows in a pile does not matter.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of int
+        The rows of each pile. They are stored as sorted tuples.
 
     Examples
     --------
@@ -168,15 +197,14 @@ class Question:
     Parameters
     ----------
     kind : {"pair", "triplet", "odd", "piles"}
-        What is asked: whether two rows belong together; which two of three do; which of 3 to 12 does not
-        belong with the others; or which of 2 to 12 belong together.
+        "pair" asks whether two rows belong together, "triplet" which two of three rows do, "odd" which of 3
+        to 12 rows does not belong with the others, and "piles" which of 2 to 12 rows belong together.
     rows : tuple of int
-        The rows, put in ascending order; those of a triplet stay as they are given, since the words AB, AC
-        and BC go by their order.
+        The rows. They are sorted, except those of a triplet, since AB, AC and BC refer to their order.
     score : float, optional
-        What the strategy thought of the question; its meaning is the strategy's own.
-    reason : Reason, optional
-        Why it was chosen. A plain sentence is made into a :class:`Reason` that names no rows.
+        The score that the strategy gave the question. Scores of different strategies cannot be compared.
+    reason : Reason or str, default=Reason()
+        Why the question was chosen. A string becomes a :class:`Reason` without placeholders.
 
     Examples
     --------
@@ -206,42 +234,115 @@ class Question:
     def pair(
         cls, i: int, j: int, *, score: float | None = None, reason: Reason | str = _NO_REASON
     ) -> Question:
-        """Make the question whether rows i and j belong together."""
+        """Make the question whether two rows belong together.
+
+        Parameters
+        ----------
+        i, j : int
+            The two rows.
+        score : float, optional
+            The score that the strategy gave the question.
+        reason : Reason or str, default=Reason()
+            Why the question was chosen.
+
+        Returns
+        -------
+        Question
+            A question of kind "pair".
+        """
         return cls("pair", (i, j), score, _read_reason(reason))
 
     @classmethod
     def triplet(
         cls, a: int, b: int, c: int, *, score: float | None = None, reason: Reason | str = ""
     ) -> Question:
-        """Make the question which two of rows a, b and c belong together."""
+        """Make the question which two of three rows belong together.
+
+        Parameters
+        ----------
+        a, b, c : int
+            The three rows, in the order that the answers AB, AC and BC refer to.
+        score : float, optional
+            The score that the strategy gave the question.
+        reason : Reason or str, default=""
+            Why the question was chosen.
+
+        Returns
+        -------
+        Question
+            A question of kind "triplet".
+        """
         return cls("triplet", (a, b, c), score, _read_reason(reason))
 
     @classmethod
     def odd(
         cls, rows: Iterable[int], *, score: float | None = None, reason: Reason | str = _NO_REASON
     ) -> Question:
-        """Make the question which of 3 to 12 rows does not belong with the others."""
+        """Make the question which of several rows does not belong with the others.
+
+        Parameters
+        ----------
+        rows : iterable of int
+            The rows, 3 to 12.
+        score : float, optional
+            The score that the strategy gave the question.
+        reason : Reason or str, default=Reason()
+            Why the question was chosen.
+
+        Returns
+        -------
+        Question
+            A question of kind "odd".
+        """
         return cls("odd", tuple(rows), score, _read_reason(reason))
 
     @classmethod
     def piles(
         cls, rows: Iterable[int], *, score: float | None = None, reason: Reason | str = _NO_REASON
     ) -> Question:
-        """Make the question which of 2 to 12 rows belong together: a tray to sort into piles."""
+        """Make the question which of several rows belong together: a tray to sort into piles.
+
+        Parameters
+        ----------
+        rows : iterable of int
+            The rows, 2 to 12.
+        score : float, optional
+            The score that the strategy gave the question.
+        reason : Reason or str, default=Reason()
+            Why the question was chosen.
+
+        Returns
+        -------
+        Question
+            A question of kind "piles".
+        """
         return cls("piles", tuple(rows), score, _read_reason(reason))
 
     @cached_property
     def key(self) -> Key:
-        """What tells the question from others, whatever its score and the order of its rows."""
+        """The identity of the question: its kind and its sorted rows, without score and reason."""
         return self.kind, tuple(sorted(self.rows))
 
     @property
     def text(self) -> str:
-        """The question in words; :meth:`~likewise.active.Interview.text` speaks of ids in place of rows."""
+        """The question as a sentence with row numbers; :meth:`~likewise.active.Interview.text` uses ids."""
         return self.worded(str, "rows ")
 
     def worded(self, name: Callable[[int], str], noun: str = "") -> str:
-        """Return the question in words, with `name` of each row, and `noun` before the first."""
+        """Return the question as a sentence.
+
+        Parameters
+        ----------
+        name : callable
+            Called with each row number; returns the name of the row.
+        noun : str, default=""
+            Text before the first name, such as "rows ".
+
+        Returns
+        -------
+        str
+            The question with the names of the rows.
+        """
         names = [name(row) for row in self.rows]
         if self.kind == "triplet":
             names = [f"{each} ({letter})" for each, letter in zip(names, "ABC", strict=True)]
@@ -255,7 +356,18 @@ class Question:
         return f"Which of {listed} belong together? Sort them into piles."
 
     def renumber(self, number: Callable[[int], int]) -> Question:
-        """Return the question with other numbers for its rows, in its reason too."""
+        """Replace the row numbers, also those in the reason.
+
+        Parameters
+        ----------
+        number : callable
+            Called with each row number; returns the new one.
+
+        Returns
+        -------
+        Question
+            The same question about the new rows.
+        """
         rows = tuple(map(number, self.rows))
         return replace(self, rows=rows, reason=self.reason.renumber(number))
 
@@ -266,12 +378,22 @@ class Question:
         return render_table(self.text, (), rows)
 
     def fitting(self, answer: Any) -> Said:
-        """Return what was said in one form, or raise an error if it is no answer to this question.
+        """Convert an answer to its standard form. Raise a SupervisionError if it does not fit the question.
 
-        Words become an :class:`Answer`, the number of the odd row an :class:`OddOne`, a list of lists
-        :class:`Piles`. Piles that hold fewer than two rows say nothing: they are UNSURE. To a pair, yes and
-        True mean SAME, no and False mean DIFFERENT.
+        Parameters
+        ----------
+        answer : Answer, OddOne, Piles, str, bool, int or list of list of int
+            The answer. Words become an :class:`Answer`, the number of the odd row becomes an
+            :class:`OddOne`, and a list of lists becomes :class:`Piles`. For a pair, yes and True mean SAME,
+            and no and False mean DIFFERENT. Piles with fewer than two rows in total become UNSURE.
 
+        Returns
+        -------
+        Answer, OddOne or Piles
+            The answer in its standard form.
+
+        Examples
+        --------
         >>> from likewise.active import Question
         >>> str(Question.pair(0, 1).fitting("yes")), str(Question.pair(0, 1).fitting(False))
         ('SAME', 'DIFFERENT')
@@ -305,7 +427,28 @@ class Question:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer to a question, with who gave it, when (ISO 8601) and how many seconds it took."""
+    """An answer to a question, with the annotator, the time and the duration.
+
+    Parameters
+    ----------
+    question : Question
+        The question.
+    answer : Answer, OddOne or Piles
+        The answer; other forms are converted by :meth:`Question.fitting`.
+    annotator : str, optional
+        The name of the person who answered.
+    time : str or datetime, optional
+        The time of the answer. It is stored as a string in ISO 8601 format.
+    seconds : float, optional
+        The number of seconds that the answer took.
+
+    Examples
+    --------
+    >>> from likewise.active import Question, Reply
+    >>> reply = Reply(Question.pair(0, 4), "no", annotator="Ann", seconds=2.5)
+    >>> reply.answer, reply.piles
+    (<Answer.DIFFERENT: 'DIFFERENT'>, ((0,), (4,)))
+    """
 
     question: Question
     answer: Said
@@ -325,10 +468,12 @@ class Reply:
 
     @cached_property
     def piles(self) -> tuple[tuple[int, ...], ...]:
-        """What was said as piles: rows of one belong together, rows of two do not.
+        """The answer as piles: rows of one pile belong together, rows of two piles do not.
 
-        Empty for UNSURE, and for NEITHER, which no link can hold.
+        Empty for UNSURE, and for NEITHER, which piles cannot express.
 
+        Examples
+        --------
         >>> from likewise.active import OddOne, Question, Reply
         >>> Reply(Question.pair(0, 4), "DIFFERENT").piles
         ((0,), (4,))
@@ -348,7 +493,18 @@ class Reply:
         return ()
 
     def renumber(self, number: Callable[[int], int]) -> Reply:
-        """Return the reply with other numbers for the rows."""
+        """Replace the row numbers of the question and the answer.
+
+        Parameters
+        ----------
+        number : callable
+            Called with each row number; returns the new one.
+
+        Returns
+        -------
+        Reply
+            The same reply about the new rows.
+        """
         answer = self.answer
         if isinstance(answer, OddOne):
             answer = OddOne(number(answer.row))
@@ -357,8 +513,20 @@ class Reply:
         return replace(self, question=self.question.renumber(number), answer=answer)
 
     def to(self, question: Question) -> Said:
-        """Return what this reply says to the same question with its rows in another order.
+        """Return the answer to the same question with its rows in another order.
 
+        Parameters
+        ----------
+        question : Question
+            The question with the same kind and rows. Any other question raises a SupervisionError.
+
+        Returns
+        -------
+        Answer, OddOne or Piles
+            The answer in terms of the order of `question`.
+
+        Examples
+        --------
         >>> from likewise.active import Question, Reply
         >>> str(Reply(Question.triplet(4, 1, 0), "AC").to(Question.triplet(0, 1, 4)))
         'AC'
@@ -368,7 +536,7 @@ class Reply:
         if question.key != self.question.key:
             raise SupervisionError(f"asked “{question.text}”, answered “{self.question.text}”.")
         if not isinstance(self.answer, Answer) or self.answer not in _ODD_ONE:
-            return self.answer  # it names rows, or goes by all of them
+            return self.answer  # does not depend on the order of the rows
         odd = self.question.rows[_ODD_ONE[self.answer]]
         return _LEAVES_OUT[question.rows.index(odd)]
 

@@ -1,4 +1,4 @@
-"""Interviews with an oracle in the person's place: how good do the clusters get, answer by answer?"""
+"""Simulated interviews: an oracle answers, and the clusters are scored as the answers come in."""
 
 from __future__ import annotations
 
@@ -26,25 +26,49 @@ FloatArray = npt.NDArray[np.float64]
 Score = Callable[[Any, Any], float]
 
 
-class Oracle(Protocol):
-    """Whoever answers, person or simulation."""
+class Oracle(Protocol):  # numpydoc ignore=PR01
+    """The protocol of oracles, which answer questions: any object with a method `answer`.
+
+    No base class is needed. :mod:`likewise.oracles` has oracles that know the classes, simulate errors, call
+    a function, or ask a person at a terminal.
+
+    Examples
+    --------
+    >>> from likewise.active import Answer, Question
+    >>> class SameParity:
+    ...     def answer(self, question):
+    ...         return Answer.SAME if sum(question.rows) % 2 == 0 else Answer.DIFFERENT
+    >>> str(SameParity().answer(Question.pair(0, 4)))
+    'SAME'
+    """
 
     def answer(self, question: Question) -> Said | Reply:
-        """Return the answer to a question."""
+        """Answer a question.
+
+        Parameters
+        ----------
+        question : Question
+            The question, usually a pair of rows.
+
+        Returns
+        -------
+        Answer, OddOne, Piles or Reply
+            The answer, or a reply that also states the annotator, the time and the duration.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """How an interview went.
+    """The scores of a simulated interview and the time per question.
 
-    Attributes
+    Parameters
     ----------
     n_answers : ndarray of shape (n_scores,)
-        After so many answers a score was taken, ascending.
+        The numbers of answers at which the clusters were scored, ascending.
     scores : ndarray of shape (n_scores,)
-        The scores.
+        The score at each of these numbers.
     seconds : ndarray of shape (n_questions,)
-        How long it took to choose each question, a fit included if the strategy looks at labels.
+        The seconds that the selection of each question took, including the fit if the strategy needs one.
 
     Examples
     --------
@@ -61,7 +85,7 @@ class Trace:
 
     @property
     def start(self) -> float:
-        """The first score, before anything was asked."""
+        """The first score, before the first question."""
         return float(self.scores[0])
 
     @property
@@ -71,27 +95,54 @@ class Trace:
 
     @property
     def area(self) -> float:
-        """The mean score over the answers: the area under the curve, divided by its width."""
+        """The area under the curve, divided by its width: the mean score over the answers."""
         width = float(self.n_answers[-1] - self.n_answers[0])
         if width == 0:
             return self.final
         return float(trapezoid(self.scores, self.n_answers) / width)
 
     def answers_to_reach(self, score: float) -> int | None:
-        """Return after how many answers a score was first reached, None if it never was."""
+        """Return the number of answers at which a score was first reached.
+
+        Parameters
+        ----------
+        score : float
+            The score to reach.
+
+        Returns
+        -------
+        int or None
+            The number of answers; None if the score was never reached.
+        """
         reached = np.flatnonzero(self.scores >= score)
         return int(self.n_answers[reached[0]]) if len(reached) else None
 
     def at(self, n_answers: Any) -> FloatArray:
-        """Return the scores after so many answers.
+        """Return the scores at given numbers of answers.
 
-        Between two scores that were taken they lie on a line; after the last they stay as they are, since an
-        interview with nothing left to ask keeps its clusters.
+        Scores are interpolated linearly. After the last one the score stays constant, since an interview with
+        nothing left to ask keeps its clusters.
+
+        Parameters
+        ----------
+        n_answers : array-like of int
+            The numbers of answers.
+
+        Returns
+        -------
+        ndarray of float
+            The score at each number of answers.
         """
         return np.asarray(np.interp(n_answers, self.n_answers, self.scores), dtype=np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that it holds as lists, ready for JSON."""
+        """Return the arrays as lists that can be written as JSON.
+
+        Returns
+        -------
+        dict
+            The keys are "n_answers", "scores" and "seconds".
+        """
         return {
             "n_answers": self.n_answers.tolist(),
             "scores": self.scores.tolist(),
@@ -100,7 +151,18 @@ class Trace:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Trace:
-        """Make a trace from what :meth:`to_dict` returned."""
+        """Make a trace from the result of :meth:`to_dict`.
+
+        Parameters
+        ----------
+        document : mapping
+            A mapping with the keys "n_answers", "scores" and "seconds".
+
+        Returns
+        -------
+        Trace
+            The same trace.
+        """
         return cls(
             np.array(document["n_answers"], dtype=np.int64),
             np.array(document["scores"], dtype=np.float64),
@@ -118,28 +180,34 @@ def simulate(
     every: int = 1,
     progress: Callable[[int, int | None], Any] | None = None,
 ) -> Trace:
-    """Put the questions of an interview to an oracle and score the clusters as the answers come in.
+    """Let an oracle answer the questions of an interview, and score the clusters as the answers come in.
 
-    The interview holds the answers afterwards. If the oracle raises, or says what is no answer, so does this,
-    and the interview holds what was answered before.
+    The interview keeps the answers. If the oracle raises an error or returns an invalid answer, this function
+    raises an error, and the interview keeps the answers until then.
 
     Parameters
     ----------
     interview : Interview
         The interview; it may have answers already.
-    oracle : object with a method ``answer(question)``
-        See :mod:`likewise.oracles`.
+    oracle : Oracle
+        An object with a method ``answer(question)``, see :mod:`likewise.oracles`.
     budget : int, optional
-        The most answers, beside the interview's own budget. By default until there is nothing to ask.
+        Maximum number of answers in this call; the budget of the interview applies as well. By default
+        questions are asked until there is nothing left to ask.
     truth : array-like of shape (n_samples,)
-        The true classes, for the scores.
+        The true class of each row, for the scores.
     score : callable, default=adjusted_rand_score
-        Called as ``score(truth, labels)``.
+        Called as ``score(truth, labels)``; returns a finite number.
     every : int, default=1
-        Score at the start, at the end, and after each so many answers. Where the strategy does not look at
-        labels each score costs a fit.
+        The clusters are scored at the start, after every `every` answers, and at the end. If the strategy
+        needs no model, each score costs a fit.
     progress : callable, optional
-        Called as ``progress(n_told, budget)`` after every answer.
+        Called as ``progress(n_answers, budget)`` after every answer.
+
+    Returns
+    -------
+    Trace
+        The scores and the time per question.
 
     Examples
     --------
@@ -181,7 +249,7 @@ def simulate(
 
 
 def checked_truth(truth: Any, n_samples: int) -> npt.NDArray[Any]:
-    """Return the classes as an array; each row must have one."""
+    """Return the classes as an array after checking that each row has one."""
     classes = np.asarray(truth)
     if classes.shape != (n_samples,):
         raise SupervisionError(f"truth must be one class a row, shape ({n_samples},); got {classes.shape}.")
@@ -195,7 +263,7 @@ def checked_truth(truth: Any, n_samples: int) -> npt.NDArray[Any]:
 
 
 def check_oracle(oracle: Any) -> None:
-    """Refuse what cannot answer."""
+    """Raise a TypeError if an object has no method `answer`."""
     if isinstance(oracle, type) or not callable(getattr(oracle, "answer", None)):
         raise TypeError(
             f"an oracle has a method answer(question), such as LabelOracle(y); got {oracle!r}. "
@@ -204,7 +272,7 @@ def check_oracle(oracle: Any) -> None:
 
 
 def _tell(interview: Interview, oracle: Oracle, question: Question, told: int) -> None:
-    """Put a question to the oracle and tell the interview; an error says how far things went."""
+    """Let the oracle answer a question and record the answer; errors state the number of answers so far."""
     kept = f"This was after {told} answer(s), which the interview holds."
     try:
         said = oracle.answer(question)

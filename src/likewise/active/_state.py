@@ -1,4 +1,4 @@
-"""What is known when a question is chosen: all that a strategy may look at."""
+"""The state that a strategy selects questions from, and the protocol of strategies."""
 
 from __future__ import annotations
 
@@ -22,41 +22,43 @@ from likewise.supervision._triplets import TRIPLET_ANSWERS
 IntArray = npt.NDArray[np.int64]
 Known = Literal["must", "cannot", "unknown"]
 
-# Bags stay out: what disjoint label sets imply may be a million pairs, and no strategy asks of bags.
+# Bags are left out: disjoint label sets may imply a million pairs, and no strategy asks about bags.
 _LINKED_KINDS = ("links", "triplets", "labels")
 _NEITHER = TRIPLET_ANSWERS.index("NEITHER")
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The rows, the answers so far and the model fitted to them. A strategy is a function of it.
+    """The rows, the answers so far and the model fitted to them: the input of a strategy.
 
-    Attributes
+    Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         The rows.
     supervision : Supervision
-        The hints that were given and the answers so far, contradictions and all.
+        The hints and the answers so far, including contradictions.
     closure : Closure
-        What follows from them and from the number of clusters: components and cannot edges, cannot-links
-        that contradict must-links left out.
-    n_clusters : int or None
-        How many clusters there are, None if that is not known.
-    model : estimator or None
-        The model fitted to what is known, None if the strategy needs none.
-    labels : ndarray of shape (n_samples,) or None
-        The cluster of each row by the model.
-    asked : frozenset
-        The keys of the questions that must not be chosen: answered, unsure, skipped, or put to somebody else.
-    seed : int
+        What follows from them and from the number of clusters: the components of the must-links and the
+        cannot-links between components. Cannot-links that contradict must-links are left out.
+    n_clusters : int, optional
+        The number of clusters; None if it is unknown.
+    model : estimator, optional
+        The fitted model; None if the strategy needs none.
+    labels : ndarray of shape (n_samples,), optional
+        The cluster of each row according to the model.
+    asked : frozenset, default=frozenset()
+        The keys of the questions that must not be selected, because they were answered or skipped or because
+        somebody else is answering them.
+    seed : int, default=0
         The seed of the interview.
-    cache : dict
-        A place for what is costly to derive, such as a graph of neighbours. It outlives the state, so a key
-        must name all that the value was derived from beyond X. An empty one changes nothing but the time.
-    n_answers : int
-        How many answers there are so far.
-    own_pairs : frozenset of (int, int)
-        Pairs that the next annotator answered. UncertainRegions does not check these.
+    cache : dict, default={}
+        A cache for results that are expensive to compute, such as a neighbour graph. It outlives the state,
+        so a key must contain everything that the value depends on except X. An empty cache costs time but
+        does not change the questions.
+    n_answers : int, default=0
+        The number of answers so far.
+    own_pairs : frozenset of (int, int), default=frozenset()
+        Pairs that the next annotator has answered before. UncertainRegions does not let them check these.
 
     Examples
     --------
@@ -85,7 +87,22 @@ class State:
 
     @classmethod
     def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> State:
-        """Make a state from rows and hints; the closure is derived here."""
+        """Make a state from rows and hints, and compute the closure.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            The rows.
+        supervision : Supervision, optional
+            The hints and answers. By default there are none.
+        **more : dict
+            Other fields of the state, such as `n_clusters` or `model`.
+
+        Returns
+        -------
+        State
+            The state with its closure.
+        """
         hints = Supervision.none(len(X)) if supervision is None else supervision
         return cls(
             X=X,
@@ -100,7 +117,18 @@ class State:
         return len(self.X)
 
     def knows(self, i: int, j: int) -> Known:
-        """Tell whether rows i and j are known to belong together or apart, by what was said or follows."""
+        """Return what the answers state or imply about two rows.
+
+        Parameters
+        ----------
+        i, j : int
+            The two rows.
+
+        Returns
+        -------
+        {"must", "cannot", "unknown"}
+            Whether the rows belong together, do not belong together, or neither is known.
+        """
         c, d = int(self.closure.component[i]), int(self.closure.component[j])
         if c == d:
             return "must"
@@ -112,11 +140,33 @@ class State:
         return "cannot" if len(groups) and len(groups.shared(c, d)) else "unknown"
 
     def relations(self, i: Any, j: Any) -> npt.NDArray[np.int8]:
-        """Tell of many pairs of rows at once: 1 together, -1 apart, 0 not known. Arrays are broadcast."""
+        """Return what the answers state or imply about many pairs of rows.
+
+        Parameters
+        ----------
+        i, j : array-like of int
+            The rows of the pairs. The two arrays are broadcast against each other.
+
+        Returns
+        -------
+        ndarray of int8
+            1 for rows that belong together, -1 for rows that do not, 0 if neither is known.
+        """
         return self.component_relations(self.closure.component[i], self.closure.component[j])
 
     def component_relations(self, c: Any, d: Any) -> npt.NDArray[np.int8]:
-        """Do as :meth:`relations` does, for components of the closure."""
+        """Return what the answers state or imply about many pairs of components of the closure.
+
+        Parameters
+        ----------
+        c, d : array-like of int
+            The components of the pairs. The two arrays are broadcast against each other.
+
+        Returns
+        -------
+        ndarray of int8
+            1 for the same component, -1 for components with a cannot-link, 0 if neither is known.
+        """
         c, d = np.broadcast_arrays(np.asarray(c), np.asarray(d))
         known = np.zeros(c.shape, dtype=np.int8)
         known[_among(np.minimum(c, d) * self.closure.n_components + np.maximum(c, d), self._cannot_keys)] = -1
@@ -135,16 +185,21 @@ class State:
 
     @cached_property
     def _memberships(self) -> csr_array:
-        """Which component (row) is in which group of components that are all apart (column)."""
+        """Membership of components (rows) in groups whose components are all different (columns)."""
         groups = self.closure.cannot_groups
         entries = (np.ones(len(groups.members)), (groups.members, groups.group_of))
         return csr_array(entries, shape=(self.closure.n_components, len(groups)))
 
     def neighbourhoods(self) -> list[IntArray]:
-        """Return the rows that some link names, grouped by what is known to belong together, ascending.
+        """Return the linked rows, grouped by component.
 
-        A row that was only ever told apart from others is a neighbourhood of one. Two neighbourhoods need not
-        be known to be apart: :meth:`knows` tells.
+        A row that has only cannot-links is a neighbourhood of its own. Two neighbourhoods are not necessarily
+        known to be different; see :meth:`knows`.
+
+        Returns
+        -------
+        list of ndarray of int
+            The rows of each neighbourhood, ascending.
         """
         links = self.closure.links
         rows = np.unique(links.rows)
@@ -154,12 +209,18 @@ class State:
         return [part for part in np.split(rows[order], cuts) if len(part)]
 
     def rng(self) -> np.random.Generator:
-        """Return a generator made from the seed and the number of answers: asking again draws the same."""
+        """Return a random generator, seeded with the seed of the interview and the number of answers.
+
+        Returns
+        -------
+        numpy.random.Generator
+            A new generator. It draws the same numbers until the next answer.
+        """
         return np.random.default_rng([self.seed, self.n_answers])
 
     @property
     def merges(self) -> tuple[Merge, ...]:
-        """Answers that are the only link between two groups. Pairs across such a link may still be asked."""
+        """Answers that are the only link between two groups. Pairs across the groups may still be asked."""
         cached = self.cache.get("merges")
         if cached is None or cached[0] is not self.model:
             cached = self.cache["merges"] = (self.model, find_merges(self.model))
@@ -167,7 +228,18 @@ class State:
         return found
 
     def can_ask(self, question: Question) -> bool:
-        """Tell whether a question may be asked: it was not asked before, and its answer is not settled."""
+        """Return whether a question may be asked: it was not asked before, and its answer is not implied.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        bool
+            Whether a strategy may select the question.
+        """
         if question.key in self.asked:
             return False
         if len(question.rows) == 2:
@@ -175,14 +247,14 @@ class State:
             return self.knows(*question.rows) == "unknown" or any(
                 merge.are_across(pair).any() for merge in self.merges
             )
-        # Of a triplet too: two known relations of three leave two answers open, but for two must-links.
+        # This holds for triplets too: two known relations leave two answers open, unless both are must-links.
         first, second = np.triu_indices(len(question.rows), 1)
         rows = np.array(question.rows)
         return bool((self.relations(rows[first], rows[second]) == 0).any())
 
 
 def checked_rows(X: Any) -> npt.NDArray[Any]:
-    """Check rows as every interview does: dense, finite, two axes."""
+    """Check that rows are dense, finite and two-dimensional, as every interview does."""
     check_no_times(X, "Interview")
     checked: npt.NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
     return checked
@@ -190,19 +262,19 @@ def checked_rows(X: Any) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What was said, and what follows from it.
+    """Hints and answers, and what follows from them.
 
     Attributes
     ----------
     supervision : Supervision
-        What was said, contradictions and all.
+        The hints and answers, including contradictions.
     hints : Supervision
-        The same, and the links that follow from it by the number of clusters, and from NEITHER of three rows
-        by what is known of two of them.
+        The same, with the links that follow from the number of clusters, and those that follow from NEITHER
+        about three rows once the relation of two of them is known.
     said : Closure
-        What follows from what was said alone; the must-links win over contradictions.
+        The closure of `supervision`; must-links win over cannot-links that contradict them.
     closure : Closure
-        What follows from all of it.
+        The closure of `hints`.
     are_votes : bool
         Whether the hints are answers that may contradict one another, for a model that weighs them.
     """
@@ -215,9 +287,9 @@ class Knowledge:
 
     @classmethod
     def from_votes(cls, votes: Supervision, neither: IntArray) -> Knowledge:
-        """Take links as they are: what follows from them is for the model to decide.
+        """Make the knowledge for a model that weighs links and decides itself what follows from them.
 
-        `neither` are triplets answered NEITHER: links that follow from them are votes too.
+        `neither` are triplets answered NEITHER; links that follow from them are added to the votes.
         """
         closure = votes.closure(on_conflict="drop")
         while implied := _of_neither(closure, neither):
@@ -227,7 +299,7 @@ class Knowledge:
 
     @classmethod
     def of(cls, supervision: Supervision, n_clusters: int | None) -> Knowledge:
-        """Derive what follows from links, triplets and labels, in time linear in rows and hints."""
+        """Compute what follows from links, triplets and labels, in time linear in rows and hints."""
         plain = supervision.kinds <= {"links"}
         links = supervision if plain else supervision.only(*_LINKED_KINDS).to_links()
         said = links.closure(on_conflict="drop")
@@ -248,10 +320,10 @@ def find_neither(supervision: Supervision) -> IntArray:
 
 
 def _of_neither(closure: Closure, triplets: IntArray) -> Supervision:
-    """Return the links that follow from NEITHER once two of the three rows are known to be together or apart.
+    """Return the links that follow from NEITHER once the relation of two of the three rows is known.
 
-    It is said of three that all belong together and of three that are all apart, so that the rest follows. Of
-    three that are known to be neither the one nor the other it says nothing.
+    NEITHER means that all three rows belong together or that all are different, so one known relation implies
+    the others. Nothing follows if the known relations contradict both readings.
     """
     nothing = Supervision.none(len(closure.component))
     if not len(triplets):
@@ -267,7 +339,7 @@ def _of_neither(closure: Closure, triplets: IntArray) -> Supervision:
 
 
 def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
-    """Tell which values stand in an ordered array."""
+    """Return which values occur in a sorted array."""
     if not len(ordered):
         return np.zeros(np.shape(values), dtype=bool)
     at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
@@ -279,7 +351,7 @@ def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
 NEEDS = ("labels", "proba", "classes")
 
 
-class Strategy(Protocol):
+class Strategy(Protocol):  # numpydoc ignore=PR01
     """The protocol of query strategies: any object with `name`, `needs` and `choose`.
 
     A strategy is a function of the :class:`State` that it is given and keeps nothing between calls; write it
@@ -288,6 +360,24 @@ class Strategy(Protocol):
     A strategy may also have a method ``count_answers_to_fit(n_answers)``. It returns how many of the answers
     the model has to be fitted to, so that a costly model need not be fitted again for each question. Without
     it the model is fitted to all answers.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import ClassVar
+    >>> from likewise.active import Interview, Question
+    >>> @dataclass(frozen=True)
+    ... class FirstPairs:
+    ...     name: ClassVar[str] = "first pairs"
+    ...     needs: ClassVar[frozenset[str]] = frozenset()
+    ...
+    ...     def choose(self, state, n):
+    ...         pairs = (Question.pair(i, j) for j in range(state.n_samples) for i in range(j))
+    ...         return [question for question in pairs if state.can_ask(question)][:n]
+    >>> interview = Interview([[0.0], [1.0], [5.0]], strategy=FirstPairs())
+    >>> reply = interview.tell(interview.ask(), "SAME")
+    >>> interview.ask().rows
+    (0, 2)
     """
 
     @property

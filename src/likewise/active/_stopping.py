@@ -1,4 +1,4 @@
-"""When to stop asking: what the last answers changed, how well they are predicted, how many look wrong."""
+"""When to stop: what the last answers changed, how well answers are predicted, how many look wrong."""
 
 from __future__ import annotations
 
@@ -20,60 +20,63 @@ if TYPE_CHECKING:
     from likewise.active._interview import Interview
 
 _FOLDS = 5
-_FEWEST = 10  # with fewer answers an interval would span nearly everything
+_FEWEST = 10  # with fewer answers the interval would be too wide to be useful
 _SETTLED = 0.01  # labels have settled if at most this share changed over the last answers
-_RIGHT = 0.8  # share of held-out answers that should be predicted: it takes 16, all of them right
+_RIGHT = 0.8  # required proportion of correctly predicted held-out answers: 16 of 16 reach it
 _Z = 1.959964  # quantile of the normal distribution for an interval of 95 %
-_DISAGREE = 0.25  # from this estimated error rate on, answers disagree with the rows
-_POOR = 0.12  # from this one on, answers that change nothing more will not help
-_COMPARED = 30  # answers from which clusters should predict better than those before the first answer
-_CONTRADICT = 0.3  # the first clusters get at least this share of answers right, unless answers are odd
-_WORSE = 0.05  # by this much they may predict worse, since the answers held out are few
+_DISAGREE = 0.25  # from this estimated error rate on, the answers disagree with the rows
+_POOR = 0.12  # from this estimated error rate on, more answers do not help once labels have settled
+_COMPARED = 30  # from this many answers on, the clusters should predict better than the initial ones
+_CONTRADICT = 0.3  # the initial clusters usually get at least this proportion of answers right
+_WORSE = 0.05  # tolerated loss of accuracy, since few answers are held out
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """How far an interview has come, and what the next question may bring.
+    """How far an interview has come, and whether more questions are worthwhile.
 
-    Attributes
+    :meth:`Interview.progress` returns one.
+
+    Parameters
     ----------
     n_answers : int
-        How many answers count.
+        The number of answers.
     last : int
-        How many of them `changed` looks back on.
+        The number of most recent answers that `changed` refers to.
     changed : float or None
-        The share of rows whose cluster changed over the last answers, clusters being matched so that as few
-        rows as possible did. None without answers or without a model.
+        The proportion of rows whose cluster changed over the last answers. Clusters before and after are
+        matched so that this proportion is smallest. None without answers or without a model.
     question : Question or None
         The next question.
     gain : float or None
-        What the strategy expects of it: its score, if it has one. What the number means is the strategy's
-        own, so that only those of one strategy can be compared.
+        The score that the strategy gave the next question, if any. Scores of different strategies cannot be
+        compared.
     accuracy : float or None
-        How well answers are predicted: the answers are cut into five folds, and for each the model is fitted
-        to the others and to what was given beforehand. Of the pairs that an answer of the fold states and
-        the others do not imply, the share that the labels get right counts; `accuracy` is the mean over the
-        answers. None with fewer than 10 of them. A strategy asks what is in doubt, so that other rows are
-        mostly labelled better than this.
+        The mean proportion of correctly predicted answers in five-fold cross-validation: for each fold the
+        model is fitted to the hints and the other answers, and predicts the pairs that the answers of the
+        fold state and the other answers do not imply. None with fewer than 10 such answers. Strategies ask
+        about doubtful rows, so the labels of other rows are usually more accurate.
     interval : tuple of (float, float) or None
-        Where that accuracy lies with 95 % confidence (Wilson 1927), answers being taken as independent.
+        The 95 % confidence interval of the accuracy (Wilson 1927), if answers are independent.
     n_held_out : int
-        How many answers it is the mean of: those that say something and are not implied.
-    start_accuracy : float or None
-        The share of the same answers that the clusters before the first answer get right.
-    error_rate : float or None
-        The estimated share of wrong answers; None where answers are certain.
-    error_interval : tuple of (float, float) or None
-        Where that share lies with a probability of 90 %.
-    n_suspects : int
-        How many answers look wrong; see ``Interview.suspects``.
+        The number of answers that the accuracy is the mean of: those that state pairs which the others do not
+        imply.
     worth_asking : bool
-        False if there is nothing to ask, if the last answers were all UNSURE, if the answers disagree with
-        the rows and with one another (an error rate of 25 % or more), or if the labels have settled: no more
-        than 1 % changed over the last answers, and either the interval lies above 80 % or so many answers
-        look wrong that more of this quality will not help.
+        Whether more questions are worthwhile. False if there is nothing left to ask, if the last answers were
+        all UNSURE, if the answers disagree with the rows and with one another (an error rate of 25 % or
+        more), or if the labels have settled. They have settled if at most 1 % changed over the last answers
+        and either the interval lies above 80 % or so many answers look wrong that more of the same quality
+        would not help.
     advice : str
-        A sentence that says why.
+        A sentence with the recommendation and its reason.
+    start_accuracy : float, optional
+        The proportion of the same answers that the clusters before the first answer predict correctly.
+    error_rate : float, optional
+        The estimated proportion of wrong answers; None if answers are taken as correct.
+    error_interval : tuple of (float, float), optional
+        The 90 % interval of the error rate.
+    n_suspects : int, default=0
+        The number of answers that look wrong; see ``Interview.suspects``.
 
     Examples
     --------
@@ -104,7 +107,7 @@ class Outlook:
 
 
 def outlook(interview: Interview, last: int) -> Outlook:
-    """Look back on the last answers and on those held out. Everything is derived from the answers."""
+    """Compute what the last answers changed and how well held-out answers are predicted."""
     replies = interview.replies
     question = interview.ask()
     rate, n_suspects = interview.error_rate, len(interview.suspects)
@@ -136,7 +139,7 @@ def outlook(interview: Interview, last: int) -> Outlook:
 
 
 def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
-    """Tell whether to go on, and why."""
+    """Return whether more questions are worthwhile, and a sentence that says why."""
     replies = interview.replies
     if seen.question is None:
         return False, "The budget is spent." if interview.left == 0 else "There is nothing left to ask."
@@ -190,7 +193,7 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
 
 
 def _changed(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
-    """Return the share of rows in another cluster, clusters being matched as well as can be."""
+    """Return the smallest proportion of rows in another cluster over all matchings of the clusters."""
     table = contingency_matrix(before, after)
     return 1.0 - float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(before)
 
@@ -198,9 +201,10 @@ def _changed(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
 def _predict_held_out(
     interview: Interview, replies: Sequence[Reply]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return for each held-out answer the share of its pairs that the labels get right.
+    """Return for each held-out answer the proportion of its pairs that the labels predict correctly.
 
-    By the other answers and the model, and by the clusters before the first answer.
+    The first array is for the model fitted to the other answers, the second for the clusters before the first
+    answer.
     """
     if sum(bool(reply.piles) for reply in replies) < _FEWEST:
         return np.empty(0), np.empty(0)
@@ -223,7 +227,7 @@ def _state(interview: Interview, known: Knowledge) -> State:
 
 
 def _share_right(reply: Reply, state: State, labels: npt.NDArray[Any]) -> float | None:
-    """Return the share of the pairs of an answer that the labels get right; None if all are implied."""
+    """Return the proportion of the pairs of an answer that the labels predict; None if all are implied."""
     pairs = [(i, j, True) for pile in reply.piles for i, j in combinations(pile, 2)]
     pairs += [(i, j, False) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)]
     if not pairs:
@@ -235,7 +239,7 @@ def _share_right(reply: Reply, state: State, labels: npt.NDArray[Any]) -> float 
 
 
 def _interval(share: float, n: int) -> tuple[float, float]:
-    """Return Wilson's interval for a share of n."""
+    """Return Wilson's interval for a proportion of n."""
     middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     half = _Z / (1 + _Z**2 / n) * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
     return max(middle - half, 0.0), min(middle + half, 1.0)

@@ -1,4 +1,4 @@
-"""Strategies that choose questions, one file each: functions of what is known."""
+"""Query strategies, one file each: functions of the state of an interview."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ __all__ = [
 
 
 def default_strategy(has_model: bool, own_model: bool = False) -> Strategy:
-    """Return the strategy that an interview uses if it was given none.
+    """Return the default strategy of an interview.
 
-    With the default model, whose classes it looks at, it asks about regions in doubt. With a model of the
-    user's own it explores farthest first until there is a row of every group, and then places rows whose
-    neighbours are in other clusters; without a model it places rows at random.
+    With the default model this is UncertainRegions, which needs the classes of that model. With another model
+    it is NodeUncertainty, which finds a row of every group, farthest first, and then places rows whose
+    neighbours are in other clusters. Without a model it is FarthestFirst, which then places random rows.
     """
     if not has_model:
         return FarthestFirst()

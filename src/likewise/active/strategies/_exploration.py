@@ -1,4 +1,4 @@
-"""The farthest-first walk that finds a row of every group, and the sign that it is over."""
+"""Farthest-first exploration, which finds a row of every group, and its stopping rule."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from likewise.active._questions import Question
 from likewise.active._state import State
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
 
-# Without a number of clusters the walk goes on while one more row opens a group with more than this chance.
+# If the number of clusters is unknown, explore while the next row starts a group with a higher probability.
 _UNSEEN = 0.1
-_BLOCK = 64  # so many placed rows are measured at a time, to bound the memory
+_BLOCK = 64  # distances to this many placed rows are computed at a time, to bound the memory
 
 
 def is_exploring(state: State, places: Places) -> bool:
-    """Tell whether groups are still to be found: fewer than the clusters, if their number is known.
+    """Return whether there are groups left to find: fewer groups than clusters, if their number is known.
 
-    If it is not, the share of placed rows that are alone in their group estimates the chance that one more
-    row opens a new one (Good 1953); the walk ends once that is a tenth.
+    If it is unknown, the proportion of placed rows that are alone in their group estimates the probability
+    that the next row starts a new one (Good 1953); exploration ends once it is at most a tenth.
     """
     if state.n_clusters is not None:
         return places.n_groups < state.n_clusters
@@ -31,7 +31,7 @@ def is_exploring(state: State, places: Places) -> bool:
 def explore_then(
     state: State, n: int, placing: Callable[[Places], Placing], *, least: int = 1
 ) -> list[Question]:
-    """Return questions that find the groups, at least so many; when that is over, those of `placing`."""
+    """Return questions that find at least `least` groups; after exploration, questions of `placing`."""
     places = Places.of(state)
     if is_exploring(state, places) or places.n_groups < least:
         return place(state, places, farthest_rows(state, places, n), n)
@@ -41,7 +41,7 @@ def explore_then(
 def farthest_rows(state: State, places: Places, n: int) -> Placing:
     """Order the rows by their distance to the nearest placed row, farthest first.
 
-    Of the first n each is the farthest from those before it as well, so that they can be asked together.
+    Each of the first n is also far from those before it, so that they can be asked as a batch.
     """
     nearest = _nearest_placed(state, places.placed)
     stuck = {c for c, _ in places.unresolved}
@@ -62,7 +62,7 @@ def farthest_rows(state: State, places: Places, n: int) -> Placing:
 def _nearest_placed(state: State, placed: IntArray) -> FloatArray:
     """Return the distance from each row to the nearest placed one.
 
-    It is kept in the cache with the rows that it was measured to, and only new ones are measured.
+    The distances are cached with the placed rows, so that only distances to new ones are computed.
     """
     before, nearest = state.cache.get("nearest placed", (placed[:0], np.full(state.n_samples, np.inf)))
     if not np.isin(before, placed).all():

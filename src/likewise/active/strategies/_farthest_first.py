@@ -1,4 +1,4 @@
-"""Explore and consolidate: find a row of every group, then place rows at random."""
+"""Explore and consolidate: find a row of every group, then place random rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class FarthestFirst:
 
     .. math:: \\arg\\max_{x \\notin N} \\min_{y \\in N} \\|x - y\\| ,
 
-    and ask it against each group until it is placed; a row that is apart from all groups opens a new one.
-    This goes on until there are as many groups as clusters. *Consolidate*: take rows at random and place
-    them. The first row of all is drawn at random. Groups are asked nearest first, through their row that is
-    nearest.
+    and compare it with each group until it is placed. A row that belongs to none of the groups starts a new
+    one. This ends when there are as many groups as clusters. *Consolidate*: take random rows and place them.
+    The very first row is drawn at random. A row is compared with the nearest group first, and with the row of
+    the group that is nearest to it.
 
-    If the number of clusters is not known, the walk ends once less than a tenth of the placed rows are alone
-    in their group, and new groups may still open later.
+    If the number of clusters is unknown, exploration ends once at most a tenth of the placed rows are alone
+    in their group; new groups can still start later.
 
-    A question costs O(n d) for each row placed since the last one, where the distances to the placed rows are
-    cached, and O(n d) times their number where they are not. No model is needed.
+    With cached distances, a question costs O(n d) for each row placed since the last one; without a cache,
+    O(n d) for each placed row. No model is needed.
 
     References
     ----------
@@ -51,7 +51,20 @@ class FarthestFirst:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions that place rows."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            Questions that place rows: the farthest rows first, then random rows.
+        """
 
         def drawn(places: Places) -> Placing:
             return Placing(state.rng().permutation(places.unplaced), lambda row: "was drawn at random")

@@ -1,4 +1,4 @@
-"""Information gain: the question whose answer tells most about the model."""
+"""Information gain: the question whose answer is most informative about the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likewise.exceptions import LikewiseError
 
 Kind = Literal["pair", "triplet"]
 
-_HOT = 64  # so many of the best pairs, and of the rows that draws differ on, make triplets
+_HOT = 64  # triplets are made of this many best pairs and of this many rows that the draws differ on
 _REFERENCES = 32
 _BLOCK = 512
 _THIRDS = 16
@@ -27,22 +27,22 @@ _THIRDS = 16
 
 @dataclass(frozen=True)
 class InformationGain:
-    """The question whose answer tells most about the weights of a model (*Info* of Pei 2017, eq. 4.7).
+    """The question whose answer is most informative about the weights of a model (*Info*, Pei 2017, eq. 4.7).
 
-    With W the weights, of which the model holds draws, and z the answer,
+    With W the weights, of which the model has posterior draws, and z the answer, the question maximises
 
     .. math:: I(W; z) = H(z) - E_W [ H(z \\mid W) ] :
 
-    how uncertain the answer is by all draws together, less how uncertain it is by each alone. A pair that
-    every draw finds hard to tell gains nothing here, and much by :class:`MarginalUncertainty`. The model must
-    hold draws: :class:`~likewise.bayesian.BayesianClustering`, or any with ``membership_samples``,
-    ``best_pairs`` and ``triplet_scores`` like it.
+    the entropy of the answer averaged over all draws, minus the mean entropy given a single draw. A pair that
+    every draw is unsure of has a gain of 0 here, but a high score with :class:`MarginalUncertainty`. The
+    model must provide draws: :class:`~likewise.bayesian.BayesianClustering`, or any model with the methods
+    ``membership_samples``, ``best_pairs`` and ``triplet_scores``.
 
-    *Pairs* are found exactly among all pairs of the rows, or of `max_rows` of them. Pairs that answers tie,
-    at whatever distance, come after all others, as the paper leaves them out. *Triplets* (its future work)
-    are chosen among `n_candidates`: all triplets if there are no more than that. Otherwise three quarters are
-    drawn from the rows of the 64 best pairs and the 64 rows that the draws differ on most, and one quarter
-    from all rows, by the seed anew for each question.
+    *Pairs* are found exactly among all pairs of the rows, or of `max_rows` of them. Pairs of rows that
+    answers connect, over any number of links, come after all others; the paper leaves them out. *Triplets*
+    (future work in the paper) are selected from `n_candidates`: all triplets if there are not more. Otherwise
+    three quarters are drawn from the rows of the 64 best pairs and the 64 rows that the draws differ on most,
+    and one quarter from all rows; they are drawn again for each question.
 
     Pairs cost O(S k^2 n^2) in matrix products for S draws and k clusters: 0.4 s for 3,000 rows, 7 s for
     20,000. With `max_rows` these take 1 s. Triplets cost O(S k) each beyond the best pairs.
@@ -50,13 +50,14 @@ class InformationGain:
     Parameters
     ----------
     kind : {"pair", "triplet"}, default="pair"
-        What is asked.
+        The kind of question.
     max_rows : int, default=3500
-        Of more rows at most so many are looked at: those of which the draws differ most on whether they are
-        together with each of 32 rows drawn by the seed, in the mean and at most, and with the first 32 of
-        these.
+        Maximum number of rows whose pairs are scored. If there are more, those rows are used for which the
+        draws differ most on whether they belong together with each of 32 reference rows. A third is selected
+        by the mean and a third by the maximum over random reference rows, and a third by the maximum over the
+        32 rows that come first by the mean.
     n_candidates : int, default=8192
-        How many triplets are scored.
+        The number of triplets that are scored.
 
     References
     ----------
@@ -93,11 +94,24 @@ class InformationGain:
 
     @property
     def name(self) -> str:
-        """How the strategy is called in files and tables."""
+        """The name of the strategy in files and tables."""
         return "info" if self.kind == "pair" else "info-triplet"
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions, those that tell most first."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` pairs or triplets, the largest information gain first.
+        """
         model = _with_draws(state)
         if state.n_samples < 2 or n < 1:
             return []
@@ -122,7 +136,7 @@ class InformationGain:
                         found.append(question)
                 if len(best.pairs) < wanted:
                     break
-                wanted *= 2  # so much is known already that few of the best can be asked
+                wanted *= 2  # few of the best pairs can be asked, since much is known already
         if len(found) < n and rows is not None:
             keys = {question.key for question in found}
             others = [q for q in RandomPairs().choose(state, n) if q.key not in keys]
@@ -130,7 +144,7 @@ class InformationGain:
         return found
 
     def _pool(self, state: State, model: Any) -> IntArray | None:
-        """Return the rows to look at, None for all."""
+        """Return the rows whose pairs are scored; None for all rows."""
         if state.n_samples <= self.max_rows:
             return None
         third = self.max_rows // 3
@@ -179,7 +193,7 @@ def _describe_gain(score: float) -> str:
 
 
 def _with_draws(state: State) -> Any:
-    """Return the model, which must hold draws of its weights."""
+    """Return the model after checking that it provides draws of its weights."""
     model = state.model
     if all(hasattr(model, part) for part in ("membership_samples", "best_pairs", "triplet_scores")):
         return model
@@ -192,11 +206,11 @@ def _with_draws(state: State) -> Any:
 
 
 def differed_on(state: State, model: Any) -> tuple[IntArray, IntArray, IntArray]:
-    """Return three orders of the rows, first those that the draws differ on most.
+    """Return three orders of the rows, each beginning with the rows that the draws differ on most.
 
-    Draws may call clusters by other names, so that what is compared is the chance to be together with each of
-    a few rows, and how much it varies: the mean and the most over rows drawn by the seed, and the most over
-    the rows that come first by the mean.
+    The numbering of clusters may differ between draws. Therefore the variance over the draws is that of the
+    probability to belong together with each of some reference rows. The orders are by the mean and by the
+    maximum over random reference rows, and by the maximum over the rows that come first by the mean.
     """
     r = np.asarray(model.membership_samples(), dtype=np.float32)
     n = state.n_samples
@@ -210,7 +224,7 @@ def differed_on(state: State, model: Any) -> tuple[IntArray, IntArray, IntArray]
 
 
 def _variation(r: npt.NDArray[np.float32], some: IntArray) -> npt.NDArray[np.float32]:
-    """Return the variance over the draws of the chance to be together with each of some rows."""
+    """Return the variance over the draws of the probability to belong together with each of some rows."""
     others = r[:, some].transpose(0, 2, 1)
     varies = np.empty((r.shape[1], len(some)), dtype=np.float32)
     for lo in range(0, len(varies), _BLOCK):
@@ -219,7 +233,7 @@ def _variation(r: npt.NDArray[np.float32], some: IntArray) -> npt.NDArray[np.flo
 
 
 def _open_triplets(state: State, n: int) -> list[Question]:
-    """Return triplets that can be asked, each around a pair of which nothing is known."""
+    """Return triplets that can be asked, each with a pair of rows about which nothing is known."""
     rng = state.rng()
     found = []
     for i, j in (pair.rows for pair in RandomPairs().choose(state, n)):

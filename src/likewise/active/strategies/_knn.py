@@ -1,4 +1,4 @@
-"""Probabilistic nearest neighbours: the row whose likeliest group by the placed rows is least likely."""
+"""Probabilistic nearest neighbours: the row whose most probable group is least probable."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ _MAX_ITER = 50
 
 @dataclass(frozen=True)
 class ProbabilisticKNN:
-    """The row whose likeliest group is least likely by its nearest placed rows (pKNN+AL; Jain & Kapoor 2009).
+    """The row whose most probable group is least probable (pKNN+AL; Jain & Kapoor 2009).
 
     With N(x) the nearest placed rows of row x, g(y) the group of row y and the learned distance
-    :math:`d_s(x, y)^2 = \\sum_k s_k (x_k - y_k)^2`, the chance that x belongs to group g is
+    :math:`d_s(x, y)^2 = \\sum_k s_k (x_k - y_k)^2`, the probability that x belongs to group g is
 
     .. math:: p_g(x) = \\frac{\\sum_{y \\in N(x), g(y) = g} \\exp(-\\gamma \\, d_s(x, y)^2)}
         {\\sum_{y \\in N(x)} \\exp(-\\gamma \\, d_s(x, y)^2)} ,
 
     and the row with the smallest :math:`\\max_g p_g(x)` is placed next (min-max). The metric :math:`s \\ge 0`
-    is learned from the placed rows: it maximises the likelihood of their own groups, each row being left out
-    of its neighbours, under a penalty that keeps it near the standardised columns:
+    is learned from the placed rows: it maximises the leave-one-out likelihood of their groups, with a penalty
+    that keeps it near the metric of the standardised columns:
 
     .. math:: \\min_{s \\ge 0} \\; -\\sum_i \\log p_{g(i)}(x_i; s) + \\tfrac{1}{2} \\sum_k (s_k - 1)^2 .
 
-    Rows that are alone in their group have no part in the sum. Groups are first explored as
-    :class:`FarthestFirst` does, and rows are placed by pairs, as Xiong, Johnson & Corso did to compare with
-    it; the likeliest group is asked first. Ties are broken at random by the seed.
+    Rows that are alone in their group are left out of the sum. Groups are first explored as in
+    :class:`FarthestFirst`. Rows are placed by pairs, as in the comparison of Xiong, Johnson & Corso, and are
+    compared with the most probable group first. Ties are broken at random, reproducibly by the seed.
 
-    This is in the manner of the paper, which was not at hand: that a metric is learned from the labels is in
-    its abstract, that it is a min-max method is in Xiong, Johnson & Corso. The form of the metric, its
-    penalty and the number of neighbours are choices made here.
+    This is in the manner of the paper, which was not available: its abstract says that a metric is learned
+    from the labels, and Xiong, Johnson & Corso say that it is a min-max method. The form of the metric, its
+    penalty and the number of neighbours are our choices.
 
     No model is needed. A question costs O(n m d), with m rows placed, and 32 MB. Learning the metric costs up
-    to fifty passes of O(m² d), with at most 500 placed rows, drawn by the seed.
+    to fifty passes of O(m² d), with a random subset of 500 placed rows if there are more.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Number of placed rows to look at; all of them while there are fewer.
+        The number of nearest placed rows; all placed rows while there are fewer.
     gamma : float, optional
-        How fast similarity falls with the squared distance. By default 1 / d, for columns of unit variance.
+        Coefficient of the squared distance in the kernel. By default 1 / d, for columns of unit variance.
     learn_metric : bool, default=True
-        Whether the metric is learned; False keeps the standardised columns.
+        Whether to learn the metric. If False, distances are those of the standardised columns.
 
     References
     ----------
@@ -64,7 +64,7 @@ class ProbabilisticKNN:
 
     Examples
     --------
-    Row 2 is as far from the one group as from the other.
+    Row 2 has the same distance to both groups.
 
     >>> import numpy as np
     >>> from likewise import Supervision
@@ -92,7 +92,20 @@ class ProbabilisticKNN:
             raise ValueError(f"gamma must be {above.wanted} or None, got {self.gamma!r}.")
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions that place rows."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            Questions that place rows, the row with the least certain group first.
+        """
         return explore_then(state, n, lambda places: self._placing(state, places), least=2)
 
     def _placing(self, state: State, places: Places) -> Placing:
@@ -111,7 +124,7 @@ class ProbabilisticKNN:
         return Placing(ordered, because, scores, likely=lambda row: chance[row])
 
     def _metric(self, state: State, rows: FloatArray, places: Places, gamma: float) -> FloatArray:
-        """Return the learned weights of the columns; they are kept while the groups stay the same."""
+        """Return the learned weights of the columns; they are cached until the groups change."""
         key = ("pknn metric", self.gamma, state.seed)
         before = state.cache.get(key)
         if before is None or not np.array_equal(before[0], places.group):
@@ -125,7 +138,7 @@ class ProbabilisticKNN:
 
 
 def learn_column_weights(rows: FloatArray, groups: IntArray, gamma: float) -> FloatArray:
-    """Return s >= 0 that makes the groups likeliest by the other rows, with a penalty of |s - 1|² / 2."""
+    """Return s >= 0 that maximises the leave-one-out likelihood of the groups, with penalty |s - 1|² / 2."""
     d = rows.shape[1]
     same = groups[:, None] == groups
     np.fill_diagonal(same, False)
@@ -139,7 +152,7 @@ def learn_column_weights(rows: FloatArray, groups: IntArray, gamma: float) -> Fl
         log[np.arange(len(log)), np.flatnonzero(use)] = -np.inf
         right = np.where(same[use], log, -np.inf)
         log_all, log_right = logsumexp(log, axis=1), logsumexp(right, axis=1)
-        # The slope by the weight of column k is gamma times the sum of these factors times (x_ik - x_jk)².
+        # The derivative by weight k is gamma times the sum of these factors times (x_ik - x_jk)².
         factor = np.exp(right - log_right[:, None]) - np.exp(log - log_all[:, None])
         x = rows[use]
         slope = (
@@ -152,19 +165,19 @@ def learn_column_weights(rows: FloatArray, groups: IntArray, gamma: float) -> Fl
         loss, np.ones(d), jac=True, method="L-BFGS-B", bounds=[(0, None)] * d, options={"maxiter": _MAX_ITER}
     )
     learned: FloatArray = np.asarray(found.x, dtype=np.float64)
-    # All of them 0 would make every row the same.
+    # With all weights 0 every two rows would be equal.
     return learned if learned.any() else np.ones(d)
 
 
 def group_chances(rows: FloatArray, places: Places, n_neighbors: int, gamma: float) -> FloatArray:
-    """Return the chance of each group for each row, shape (n_samples, n_groups)."""
+    """Return the probability of each group for each row, shape (n_samples, n_groups)."""
     placed = places.placed
     k = min(n_neighbors, len(placed))
     chance = np.zeros((len(rows), places.n_groups))
     for block, away in squared_distances(rows, placed):
         near = np.argpartition(away, k - 1, axis=1)[:, :k]
         log = -gamma * np.take_along_axis(away, near, axis=1)
-        # Relative to the nearest row, since all similarities of a far row may be too small for a float.
+        # Relative to the nearest row, since the similarities of a distant row may all underflow.
         similar = np.exp(log - log.max(axis=1, keepdims=True))
         at = np.arange(len(away))[:, None]
         np.add.at(chance[block], (at, places.group[placed][near]), similar)

@@ -1,4 +1,4 @@
-"""What strategies that look at the clusters of a model share."""
+"""Helpers of strategies that use the clusters of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Plac
 
 
 def labels_of(state: State, name: str) -> IntArray:
-    """Return the cluster of each row; clusters are numbered by their first rows, whatever their names."""
+    """Return the cluster of each row; clusters are numbered in the order of their first rows."""
     if state.labels is None:
         raise ValueError(
             f"the strategy {name!r} looks at clusters, but no model was fitted: give the interview a model, "
@@ -23,7 +23,7 @@ def labels_of(state: State, name: str) -> IntArray:
 
 
 def by_score(state: State, places: Places, scores: FloatArray) -> IntArray:
-    """Return the rows that are not placed, largest score first, ties in an order drawn from the seed."""
+    """Return the rows that are not placed, largest score first, ties in random order."""
     rows = state.rng().permutation(places.unplaced)
     ordered: IntArray = rows[np.argsort(-scores[rows], kind="stable")]
     return ordered

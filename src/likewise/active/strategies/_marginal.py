@@ -1,4 +1,4 @@
-"""Marginal uncertainty: the pair of rows of which it is least certain whether they belong together."""
+"""Marginal uncertainty: the pair of rows whose relation is least certain."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from likewise.active._state import State
 from likewise.active.strategies._node_to_pairs import BoolArray, FloatArray, IntArray
 from likewise.exceptions import LikewiseError
 
-_ENTRIES = 2_000_000  # so many pairs are looked at in one block; a float64 for each takes 16 MB
+_ENTRIES = 2_000_000  # pairs per block; as float64 they take 16 MB
 
 
 @dataclass(frozen=True)
 class MarginalUncertainty:
-    """The pair whose answer is least certain by the model (*Uncertain* of Pei 2017, eq. 4.6).
+    """The pair whose answer the model is least certain of (*Uncertain*, Pei 2017, eq. 4.6).
 
     The probability that rows a and b belong together is
 
     .. math:: m_{ab} = \\sum_k p_{ak} p_{bk} ,
 
     with p the model's ``predict_proba``. For a model that has ``membership_samples``, such as
-    :class:`~likewise.bayesian.BayesianClustering`, it is the mean of this sum over the samples, rows being
-    taken as independent within one. Asked is the pair with the largest entropy of a yes with probability m,
-    which is the one whose m is nearest to a half, among all pairs that can be asked. Ties are broken at
-    random by the seed.
+    :class:`~likewise.bayesian.BayesianClustering`, it is the mean of this sum over the samples; within a
+    sample, rows are independent. Of all pairs that can be asked, the one with the largest binary entropy of m
+    is selected, that is, the one whose m is closest to 1/2. Ties are broken at random, reproducibly by the
+    seed.
 
-    All pairs are looked at, block by block: O(n^2 k) in matrix products and 16 MB for a block. Of each block
-    only pairs better than the best so far are checked for having been asked or being implied.
+    All pairs are scored in blocks, with matrix products in O(n^2 k) and 16 MB per block. Only pairs of a
+    block that are better than the best so far are checked for being askable.
 
     Examples
     --------
@@ -50,10 +50,23 @@ class MarginalUncertainty:
     needs: ClassVar[frozenset[str]] = frozenset({"proba"})
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n pairs, the least certain first."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` pairs, the least certain first.
+        """
         if state.n_samples < 2 or n < 1:
             return []
-        # Rows in a random order: the first of equal pairs is then one drawn at random.
+        # With rows in random order, the first of several equal pairs is a random one.
         order = state.rng().permutation(state.n_samples)
         pairs, chance = least_certain(_factors(state)[order], n, askable_pairs(state, order))
         return [
@@ -70,7 +83,7 @@ def _entropy(chance: float) -> float:
 
 
 def _factors(state: State) -> FloatArray:
-    """Return a row of numbers for each row, such that m is the product of two of them."""
+    """Return a vector for each row such that m is the inner product of two vectors."""
     model = state.model
     if hasattr(model, "membership_samples"):
         samples = np.array(model.membership_samples(), dtype=np.float64)
@@ -86,7 +99,7 @@ def _factors(state: State) -> FloatArray:
 
 
 def askable_pairs(state: State, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
-    """Return a function that tells which pairs of rows, by their places in `order`, can be asked."""
+    """Return a function that selects the askable pairs, given by the positions of their rows in `order`."""
     n = state.n_samples
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
     asked = np.array([low * n + high for low, high in keys], dtype=np.int64)
@@ -102,7 +115,7 @@ def askable_pairs(state: State, order: IntArray) -> Callable[[IntArray, IntArray
 def least_certain(
     factors: FloatArray, n: int, askable: Callable[[IntArray, IntArray], BoolArray], entries: int = _ENTRIES
 ) -> tuple[IntArray, FloatArray]:
-    """Return the n pairs i < j whose chance of being together is nearest to a half, and these chances."""
+    """Return the n pairs i < j whose probability m is closest to 1/2, and these probabilities."""
 
     def certainty(start: int, stop: int) -> FloatArray:
         gap: FloatArray = np.abs(factors[start:stop] @ factors[start:].T - 0.5)
@@ -120,12 +133,12 @@ def select_pairs(
     askable: Callable[[IntArray, IntArray], BoolArray],
     entries: int = _ENTRIES,
 ) -> tuple[IntArray, FloatArray]:
-    """Return the n askable pairs i < j with the largest scores, and these scores; the first of equal pairs.
+    """Return the n askable pairs i < j with the largest scores, and these scores. Ties go to the first pair.
 
     ``score(start, stop)`` returns the scores of rows start to stop against all rows from start on.
     """
     most = max(1, entries // n_rows)
-    # The first block is small, since all of its pairs are checked; it gives a bound for those that follow.
+    # All pairs of the first block are checked, so it is small; it gives a bound for the next ones.
     step, start = max(1, most // 64), 0
     pairs, scores = np.empty((0, 2), dtype=np.int64), np.empty(0)
     while start < n_rows - 1:

@@ -1,4 +1,4 @@
-"""MinMax: the row that is least like anything placed so far."""
+"""MinMax: the row that is least similar to all rows placed so far."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class MinMax:
 
     .. math:: \\arg\\min_{x \\notin N} \\max_{y \\in N} k(x, y)
 
-    is placed next. The kernel falls with the distance, so whatever its width this is the row farthest from
-    its nearest placed one: the walk of :class:`FarthestFirst`, gone on with after all groups are found.
-    Working with distances spares the width, and the ties of far rows whose similarities are all too small
-    for a float.
+    is placed next. The kernel decreases with the distance, so for any width this is the row with the largest
+    distance to its nearest placed row: the exploration of :class:`FarthestFirst`, continued after all groups
+    are found. Using distances avoids the choice of a width, and ties between distant rows whose similarities
+    all underflow.
 
-    Costs as much as :class:`FarthestFirst`. No model is needed.
+    The cost is that of :class:`FarthestFirst`. No model is needed.
 
     References
     ----------
@@ -48,6 +48,19 @@ class MinMax:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions that place rows."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            Questions that place rows, the farthest row first.
+        """
         places = Places.of(state)
         return place(state, places, farthest_rows(state, places, n), n)

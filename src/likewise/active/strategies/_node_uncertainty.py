@@ -1,4 +1,4 @@
-"""Node uncertainty: the row whose cluster its neighbours, or all rows, are least sure of."""
+"""Node uncertainty: the row whose cluster is least certain, given its neighbours or all rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from likewise.base import choice, integer
 
 Scope = Literal["local", "global", "density", "compound"]
 
-_MOST_ROWS = 10_000  # a mixture of a few Gaussians is known well from so many
-_RIDGE = 0.01  # of the mean variance; the first eigenvector of a graph hardly varies
+_MOST_ROWS = 10_000  # enough to fit a mixture of a few Gaussians
+_RIDGE = 0.01  # relative to the mean variance; the first eigenvector of a graph is nearly constant
 _MAX_ITER = 30
 _DENSITY_ROWS = 2_000  # densities are estimated from this many rows
-_EXACT_ROWS = 20_000  # up to here all distances take 2 s
+_EXACT_ROWS = 20_000  # computing all distances takes 2 s
 _TREE_COLUMNS = 8
 
 
@@ -31,46 +31,47 @@ _TREE_COLUMNS = 8
 class NodeUncertainty:
     """The row whose cluster is most uncertain (OCSNU; Xiong, Johnson & Corso).
 
-    Groups are first explored as :class:`FarthestFirst` does. Then, after each clustering with labels c, the
-    row j that is not placed and has the largest uncertainty is placed. *Local*, with N(j) its nearest
-    neighbours:
+    Groups are first explored as in :class:`FarthestFirst`. Then, after each clustering with labels c, the row
+    j with the largest uncertainty among those that are not placed is placed next. *Local*, with N(j) its
+    nearest neighbours:
 
     .. math:: u_j = 1 - |\\{ z \\in N(j) : c_z = c_j \\}| / |N(j)| \\qquad (6)
 
-    by the Mahalanobis distance of the rows (columns at unit variance, covariance shrunk after Ledoit & Wolf,
-    so that it can be inverted whatever the number of columns). *Global*, with a Gaussian mixture that starts
-    from the clusters:
+    with the Mahalanobis distance (columns of unit variance, Ledoit-Wolf shrinkage of the covariance, so that
+    it is invertible for any number of columns). *Global*, with a Gaussian mixture that starts from the
+    clusters:
 
     .. math:: u_j = -\\sum_z p(z | x_j) \\log p(z | x_j) \\qquad (9)
 
-    (the minus sign is missing in print). The mixture is fitted to the model's ``embedding_``, which for the
-    spectral family is made of the eigenvectors of the kernel that the hints changed. For a model without one
-    the first K principal components of the standardised rows stand in.
+    (the minus sign is missing in print). The mixture is fitted to the model's ``embedding_``. For the
+    spectral family these are the eigenvectors of the kernel, which depends on the hints. For a model without
+    an embedding, the first K principal components of the standardised rows are used.
 
-    The paper leaves two more measures to future work, and what they are here is our choice. *Density* is
-    global without parameters: eq. 9 with a kernel density estimate of each cluster in place of a Gaussian,
+    The paper leaves two more measures to future work; their definitions here are ours. *Density* is the
+    non-parametric version of global: eq. 9 with a kernel density estimate of each cluster instead of a
+    Gaussian,
 
     .. math:: p(z | x_j) = \\frac{\\sum_{i \\ne j, c_i = z} e^{-\\|x_i - x_j\\|^2 / 2 h^2}}
         {\\sum_{i \\ne j} e^{-\\|x_i - x_j\\|^2 / 2 h^2}} , \\qquad h = n^{-1 / (m + 4)} ,
 
-    on the same m columns at unit variance (Scott 1992), from 2,000 rows drawn by the seed where there are
-    more. *Compound* is the mean of the local measure and the density measure over log K, both of which are
-    between 0 and 1: a row comes first that both its neighbours and all rows are unsure of.
+    on the same m columns at unit variance (Scott 1992), estimated from a random subset of 2,000 rows if there
+    are more. *Compound* is the mean of the local measure and of the density measure divided by log K, both
+    between 0 and 1. It prefers rows that are uncertain by both.
 
-    Ties, common among the few values of the local measure, are broken at random by the seed.
+    Ties, which are common for the local measure, are broken at random, reproducibly by the seed.
 
-    The neighbours are found once and kept: exactly, O(n^2 d), up to 20,000 rows or 8 columns; beyond, each
-    row is compared with some 6,000 others in cells around it, which finds more than nine in ten of them
+    The neighbours are computed once: exactly, in O(n^2 d), for up to 20,000 rows or 8 columns. Otherwise each
+    row is compared with about 6,000 others in nearby cells, which finds more than 90 % of the neighbours
     (100,000 rows of 16 columns: 3 s). After that a question costs O(n) times the number of neighbours. The
-    global measure costs some thirty EM steps on at most 10,000 rows, the density measure O(2,000 n).
+    global measure costs about thirty EM steps on at most 10,000 rows, the density measure O(2,000 n).
 
     Parameters
     ----------
     scope : {"local", "global", "density", "compound"}, default="local"
-        Which uncertainty is used: of the neighbours, of a Gaussian mixture, of kernel densities, or of the
+        The measure of uncertainty: by the neighbours, by a Gaussian mixture, by kernel densities, or by the
         neighbours and the densities.
     n_neighbors : int, default=10
-        Number of neighbours that the local measure looks at.
+        The number of neighbours for the local and the compound measure.
 
     References
     ----------
@@ -80,7 +81,7 @@ class NodeUncertainty:
 
     Examples
     --------
-    Row 2 is in a cluster with rows that are none of its neighbours.
+    None of the neighbours of row 2 is in its cluster.
 
     >>> import numpy as np
     >>> from likewise import Supervision
@@ -106,11 +107,24 @@ class NodeUncertainty:
 
     @property
     def name(self) -> str:
-        """How the strategy is called in files and tables."""
+        """The name of the strategy in files and tables."""
         return f"node-{self.scope}"
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions that place rows."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            Questions that place rows, the most uncertain row first.
+        """
         return explore_then(state, n, lambda places: self._placing(state, places))
 
     def _placing(self, state: State, places: Places) -> Placing:
@@ -158,9 +172,9 @@ class NodeUncertainty:
 
 
 def mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
-    """Return the numbers of the k nearest other rows of each row, or of all others if there are fewer.
+    """Return the k nearest neighbours of each row, or all other rows if there are fewer.
 
-    Of more than 20,000 rows with more than 8 columns not all that are found are the nearest, but most.
+    For more than 20,000 rows with more than 8 columns the search is approximate.
     """
     from sklearn.covariance import ledoit_wolf
     from sklearn.neighbors import NearestNeighbors
@@ -168,7 +182,7 @@ def mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
     rows = standardized(X)
     if rows.any():
         variances, directions = np.linalg.eigh(ledoit_wolf(rows, assume_centered=True)[0])
-        # Where all of the variance is in some directions the others hold nothing but rounding.
+        # Directions with almost no variance contain only rounding errors.
         use = variances > 1e-10 * variances[-1]
         rows = rows @ (directions[:, use] / np.sqrt(variances[use]))
     k = min(k, len(rows) - 1)
@@ -185,13 +199,13 @@ def mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
 
 
 def disagreement(labels: IntArray, neighbors: IntArray) -> FloatArray:
-    """Return the share of each row's neighbours that are in another cluster (eq. 6)."""
+    """Return the proportion of each row's neighbours that are in another cluster (eq. 6)."""
     share: FloatArray = (labels[neighbors] != labels[:, None]).mean(axis=1)
     return share
 
 
 def _embedding(state: State, labels: IntArray) -> FloatArray:
-    """Return the model's embedding of the rows, or else principal components of them."""
+    """Return the model's embedding of the rows, or their principal components if it has none."""
     given = getattr(state.model, "embedding_", None)
     if given is not None and np.shape(given)[0] == state.n_samples:
         return np.asarray(given, dtype=np.float64)
@@ -219,20 +233,20 @@ def mixture_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray
         weights_init=np.bincount(labels) / len(labels),
         means_init=means,
         precisions_init=np.linalg.inv(spread + ridge * np.eye(d)),
-        init_params="random_from_data",  # not used, as all starting values are given, and cheap
+        init_params="random_from_data",  # not used, since all starting values are given, and fast
         random_state=seed % 2**32,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps are all that is wanted
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps are enough
         mixture.fit(rows[_some(len(rows), _MOST_ROWS, seed)])
     entropy: FloatArray = entr(mixture.predict_proba(rows)).sum(axis=1)
     return entropy
 
 
 def density_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray:
-    """Return the entropy of each row's cluster by kernel densities of the clusters, the row itself left out.
+    """Return the entropy of each row's cluster by leave-one-out kernel densities of the clusters.
 
-    A row that is far from all others goes with the nearest.
+    A row that is far from all others gets the cluster of the nearest.
     """
     rows = standardized(rows)
     drawn = _some(len(rows), _DENSITY_ROWS, seed)
@@ -251,6 +265,6 @@ def density_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray
 
 
 def _some(n: int, most: int, seed: int) -> IntArray:
-    """Return the numbers of all rows, or of `most` of them drawn by the seed."""
+    """Return the numbers of all rows, or of a random subset of `most`."""
     every = np.arange(n)
     return every if n <= most else np.random.default_rng(seed).choice(every, most, replace=False)

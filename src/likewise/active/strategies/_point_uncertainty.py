@@ -1,4 +1,4 @@
-"""NPU: the row whose group is most uncertain for each question that it is expected to cost."""
+"""NPU: the row with the largest uncertainty per expected number of questions."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from likewise.active.strategies._labels import by_score, labels_of
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
 from likewise.base import integer
 
-_MOST_ROWS = 5_000  # trees grown on more rows tell little more of which rows are alike, and take longer
-_FROM_EACH = 20  # so many rows of each cluster are among them, if it has so many
+_MOST_ROWS = 5_000  # more rows improve the similarities little and take longer
+_FROM_EACH = 20  # minimum number of rows of each cluster among them, if it has as many
 
 
 @dataclass(frozen=True)
 class NormalizedPointUncertainty:
     """Normalised point uncertainty (NPU; Xiong, Azimi & Fern 2014).
 
-    A random forest is grown to tell the current clusters apart; two rows are similar by the share of trees
-    in which they fall into the same leaf. The probability that row x belongs to group i is its mean
-    similarity to the rows of that group, over the sum of these means. Placed next is the row with the
+    A random forest is trained to predict the current clusters. The similarity of two rows is the proportion
+    of trees in which they fall into the same leaf. The probability that row x belongs to group i is its mean
+    similarity to the rows of that group, divided by the sum of these means over the groups. The row with the
     largest
 
-    .. math:: \\frac{-\\sum_i p_i \\log p_i}{\\sum_i i \\, p_{(i)}} ,
+    .. math:: \\frac{-\\sum_i p_i \\log p_i}{\\sum_i i \\, p_{(i)}}
 
-    the entropy of its group over the number of questions that placing it is expected to take, with
-    :math:`p_{(1)} \\ge p_{(2)} \\ge \\dots` since the likeliest group is asked first. A row that is similar
-    to no placed row has equal probabilities. While there is one group all entropies are 0, and the row that
-    is least similar to it is taken. Ties are broken at random by the seed.
+    is placed next: the entropy of its group divided by the expected number of questions, with
+    :math:`p_{(1)} \\ge p_{(2)} \\ge \\dots` since the most probable group is asked first. A row that is not
+    similar to any placed row has equal probabilities. While there is only one group, all entropies are 0, and
+    the row that is least similar to it is taken. Ties are broken at random, reproducibly by the seed.
 
-    Growing the forest costs O(T n d log n), once for each clustering, on 5,000 rows drawn by the seed where
-    there are more; it is kept while the labels stay the same. Scoring the rows costs O(T n) for each group.
+    Training the forest costs O(T n d log n) for each new clustering, on a random subset of 5,000 rows if
+    there are more; it is cached until the labels change. Scoring the rows costs O(T n) for each group.
 
     Parameters
     ----------
     n_trees : int, default=50
-        The number T of trees.
+        The number of trees T.
 
     References
     ----------
@@ -70,7 +70,20 @@ class NormalizedPointUncertainty:
             raise ValueError(f"n_trees must be {rule.wanted}, got {self.n_trees!r}.")
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions that place rows."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            Questions that place rows, the most uncertain row first.
+        """
         places = Places.of(state)
         if not len(places.unplaced):
             return []
@@ -95,7 +108,7 @@ class NormalizedPointUncertainty:
             kept: IntArray = before[1]
             return kept
         forest = RandomForestClassifier(self.n_trees, random_state=state.seed % 2**32)
-        # Rows are drawn beforehand: a tree that is told to draw them looks at the weights of all.
+        # The subset is drawn here: with max_samples each tree would handle the weights of all rows.
         some = some_of_each(labels, _MOST_ROWS, state.seed)
         leaves: IntArray = forest.fit(state.X[some], labels[some]).apply(state.X)
         state.cache[key] = (labels, leaves)
@@ -103,7 +116,7 @@ class NormalizedPointUncertainty:
 
 
 def some_of_each(labels: IntArray, n: int, seed: int) -> IntArray:
-    """Return about n rows drawn by the seed, with some of each cluster; all rows if there are no more."""
+    """Return a random subset of about n rows with some of each cluster; all rows if there are not more."""
     if len(labels) <= n:
         return np.arange(len(labels))
     order = np.random.default_rng(seed).permutation(len(labels))
@@ -116,7 +129,7 @@ def similarities(leaves: IntArray, places: Places) -> FloatArray:
     placed = places.placed
     found = np.zeros((len(leaves), places.n_groups))
     for leaf in leaves.T:
-        # How many rows of each group are in each leaf: no pair of rows is looked at.
+        # Count the rows of each group in each leaf; no pairs of rows are needed.
         table = np.zeros((int(leaf.max()) + 1, places.n_groups))
         np.add.at(table, (leaf[placed], places.group[placed]), 1.0)
         found += table[leaf]
@@ -125,7 +138,7 @@ def similarities(leaves: IntArray, places: Places) -> FloatArray:
 
 
 def probabilities(similarity: FloatArray) -> FloatArray:
-    """Return how probable each group is for each row; all alike where no group is similar at all."""
+    """Return the probability of each group for each row; equal if no group is similar at all."""
     total = similarity.sum(axis=1, keepdims=True)
     even = np.full_like(similarity, 1.0 / similarity.shape[1])
     chance: FloatArray = np.divide(similarity, total, out=even, where=total > 0)
@@ -139,7 +152,7 @@ def _entropy(chance: FloatArray) -> FloatArray:
 
 
 def normalized_uncertainty(chance: FloatArray) -> FloatArray:
-    """Return the entropy of each row's group over the expected number of questions."""
+    """Return the entropy of each row's group, divided by the expected number of questions."""
     ordered = -np.sort(-chance, axis=1)
     questions = ordered @ np.arange(1.0, chance.shape[1] + 1)
     uncertainty: FloatArray = _entropy(ordered) / questions

@@ -1,4 +1,4 @@
-"""QUIRE: the row whose group, whatever it is, leaves the least to lose."""
+"""QUIRE: the row with the smallest loss in the worst case of its group."""
 
 from __future__ import annotations
 
@@ -22,49 +22,49 @@ Form = Literal["printed", "exact"]
 
 @dataclass(frozen=True)
 class QUIRE:
-    """The row with the least loss when its group is the worst one (QUIRE; Huang, Jin & Zhou 2010).
+    """The row with the smallest loss in the worst case of its group (QUIRE; Huang, Jin & Zhou 2010).
 
-    For two groups, y = 1 and y = -1, a kernel machine with squared loss has the least objective
-    :math:`y^\\top L y`, with :math:`L = (K + \\lambda I)^{-1}` over all rows. A row s is worth asking if that
-    is small though s be of the worse group and the other rows without one of whatever suits best:
+    For two groups, y = 1 and y = -1, the minimum objective of a kernel machine with squared loss is
+    :math:`y^\\top L y`, with :math:`L = (K + \\lambda I)^{-1}` over all rows. The row s is selected for which
+    this is smallest if s belongs to the worse group and the other rows without a group take the best values:
 
     .. math:: \\max_{y_s = \\pm 1} \\; \\min_{y_u \\in \\mathbb R^u} \\; y^\\top L y .
 
-    With l the placed rows and u the others without s, the *printed* form of this is
+    With l the placed rows and u the other rows except s, the *printed* form of this is
 
     .. math:: L_{ss} - \\det(L_{aa}) / L_{ss} + 2 \\, |(L_{sl} - L_{su} L_{uu}^{-1} L_{ul}) \\, y_l| ,
 
-    with a = u and s together; so it stands in the programs that follow the paper. The *exact* value, by the
-    inverse of a block, is
+    with a the union of u and s; published programs of the method use this form. The *exact* value, from the
+    inverse of a block matrix, is
 
     .. math:: y_l^\\top M_{ll}^{-1} y_l + (1 + |\\mu_s|)^2 / \\sigma_s^2 , \\qquad
         \\mu_s = K_{sl} M_{ll}^{-1} y_l , \\quad
         \\sigma_s^2 = M_{ss} - K_{sl} M_{ll}^{-1} K_{ls} , \\quad M = K + \\lambda I :
 
-    groups relaxed to any number drop out, so that rows without one say nothing, and what is left is the mean
-    and the variance of a Gaussian process. The last term of the printed form is :math:`2 |\\mu_s| /
-    \\sigma_s^2`; the first does look at all rows. The paper was not at hand, and both are from memory.
+    the mean and the variance of a Gaussian process. Groups that may be any real number drop out, so rows
+    without a group have no influence. The last term of the printed form is :math:`2 |\\mu_s| / \\sigma_s^2`;
+    its first term does depend on all rows. The paper was not available, and both forms are from memory.
 
-    With more than two groups the value is the mean over the groups, each against the rest; for two groups
-    both are the same. Groups are first explored as :class:`FarthestFirst` does, and rows are placed by pairs,
-    as Xiong, Johnson & Corso did to compare with it. The kernel is Gaussian,
+    With more than two groups the value is the mean over the groups, each against the rest; with two groups
+    this is the same. Groups are first explored as in :class:`FarthestFirst`, and rows are placed by pairs, as
+    in the comparison of Xiong, Johnson & Corso. The kernel is Gaussian,
     :math:`e^{-\\gamma \\lVert x - z \\rVert^2}`, on columns of unit variance.
-    Ties are broken at random by the seed.
+    Ties are broken at random, reproducibly by the seed.
 
-    No model is needed. With m rows placed, a question costs O(n m (d + m)) and 32 MB. The printed form
-    inverts a matrix of all rows once: up to `max_rows` of them, O(max_rows^3); of more, it looks at the
-    placed rows and others drawn by the seed.
+    No model is needed. With m placed rows, a question costs O(n m (d + m)) time and 32 MB. The printed form
+    also inverts a matrix of all rows once, in O(n^3). If there are more than `max_rows` rows, it uses a
+    random subset of that size.
 
     Parameters
     ----------
     form : {"printed", "exact"}, default="printed"
-        Which value is made least.
+        The form of the value to minimise.
     ridge : float, default=1.0
-        The ridge lambda.
+        The ridge parameter lambda.
     gamma : float, optional
-        How fast similarity falls with the squared distance. By default 1 / d, for columns of unit variance.
+        Coefficient of the squared distance in the kernel. By default 1 / d, for columns of unit variance.
     max_rows : int, default=2000
-        The most rows that the printed form looks at, beyond the placed ones.
+        Maximum number of rows in the matrix that the printed form inverts. Other rows come last.
 
     References
     ----------
@@ -73,7 +73,7 @@ class QUIRE:
 
     Examples
     --------
-    By the exact value, row 2 is as good as unknown: its mean is 0, and it is far from both placed rows.
+    By the exact value, nothing is known about row 2: its mean is 0, and it is far from both placed rows.
 
     >>> import numpy as np
     >>> from likewise import Supervision
@@ -102,7 +102,20 @@ class QUIRE:
             raise ValueError(f"gamma must be {above.wanted} or None, got {self.gamma!r}.")
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions that place rows."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            Questions that place rows, the row with the smallest value first.
+        """
         return explore_then(state, n, lambda places: self._placing(state, places), least=2)
 
     def _placing(self, state: State, places: Places) -> Placing:
@@ -113,21 +126,21 @@ class QUIRE:
             values = ((1 + np.abs(mean)) ** 2).mean(axis=1) / variance
         else:
             own, log_det_all = self._own(state, rows, gamma)
-            # A minor of the inverse: det L_aa = det M_ll / det M, next to 0 unless few rows are left, or the
-            # ridge is below 1. Then it may be too large for a float.
+            # A minor of the inverse: det L_aa = det M_ll / det M. It is close to 0 unless few rows are left
+            # or the ridge is below 1; then it may overflow.
             open_ones = np.exp(min(log_det - log_det_all, 500.0))
             values = own - open_ones / own + 2 * np.abs(mean).mean(axis=1) / variance
 
         def because(row: int) -> str:
             return "would leave least to lose, whatever its group"
 
-        # A row that was not looked at has an infinite value; questions want a score that is finite.
+        # Rows outside the subset have an infinite value, but the score of a question must be finite.
         largest = float(values[np.isfinite(values)].max(initial=0.0))
         scores = -np.where(np.isfinite(values), values, largest + 1.0)
         return Placing(by_score(state, places, scores), because, scores)
 
     def _own(self, state: State, rows: FloatArray, gamma: float) -> tuple[FloatArray, float]:
-        """Return L_ss of each row, infinite for one not looked at, and log det M; kept in the cache."""
+        """Return L_ss of each row, infinite outside the subset, and log det M; both are cached."""
         key = ("quire", gamma, self.ridge, self.max_rows, state.seed)
         if key not in state.cache:
             state.cache[key] = own_values(rows, self._seen(state), gamma, self.ridge)
@@ -138,7 +151,7 @@ class QUIRE:
         every = np.arange(state.n_samples)
         if state.n_samples <= self.max_rows:
             return every
-        rng = np.random.default_rng([state.seed, state.n_samples])  # the same whatever the answers are
+        rng = np.random.default_rng([state.seed, state.n_samples])  # the same for all answers
         return np.sort(rng.choice(every, self.max_rows, replace=False))
 
 
@@ -161,7 +174,7 @@ def predictions(
 
 
 def own_values(rows: FloatArray, seen: IntArray, gamma: float, ridge: float) -> tuple[FloatArray, float]:
-    """Return the diagonal of the inverse of M, infinite for rows that are not seen, and log det M."""
+    """Return the diagonal of the inverse of M, infinite for rows that are not in `seen`, and log det M."""
     M = np.exp(-gamma * cdist(rows[seen], rows[seen], "sqeuclidean")) + ridge * np.eye(len(seen))
     factor = cho_factor(M, lower=True)
     own = np.full(len(rows), np.inf)

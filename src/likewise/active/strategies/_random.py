@@ -1,4 +1,4 @@
-"""Pairs drawn at random: what every other strategy is measured against."""
+"""Random pairs: the baseline for all other strategies."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from likewise.active._questions import Key, Question
 from likewise.active._state import State
 
-_DRAWS = 64  # when so many draws in a row bring nothing new, the open pairs are listed
+_DRAWS = 64  # if this many draws in a row bring nothing new, the remaining pairs are listed
 
 
 @dataclass(frozen=True)
 class RandomPairs:
     """Pairs drawn uniformly from those that can be asked.
 
-    Costs O(1) for a question while most pairs are open. Once few are, the open pairs of components are
-    listed, which costs the square of the number of components.
+    A question costs O(1) while most pairs can be asked. Once few are left, all pairs of components are
+    listed, which is quadratic in the number of components.
 
     Examples
     --------
@@ -36,10 +36,23 @@ class RandomPairs:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return n pairs that can be asked, or as many as there are."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            `n` different pairs, or all pairs that can be asked if there are fewer.
+        """
         found: dict[Key, Question] = {}
         rng = state.rng()
-        listing = rng.spawn(1)[0]  # a stream of its own: the first questions are the same for any n
+        listing = rng.spawn(1)[0]  # a separate stream, so that the first questions are the same for any n
         hopeful = state.n_samples > 1
         while hopeful and len(found) < n:
             hopeful = False
@@ -66,7 +79,7 @@ def _draws(n_samples: int, rng: np.random.Generator) -> list[Question]:
 
 
 def _listed(state: State, rng: np.random.Generator, but: Container[Key]) -> Iterator[Question]:
-    """Yield every other pair that can be asked, in random order: components first, then rows within them."""
+    """Yield all remaining pairs that can be asked, in random order of components, then of rows."""
     closure = state.closure
     every = np.arange(closure.n_components)
     rows = closure.components(min_size=1)
@@ -78,7 +91,7 @@ def _listed(state: State, rng: np.random.Generator, but: Container[Key]) -> Iter
     if not pairs:
         return
     ends = np.concatenate(pairs)
-    # The first to arrive among exponential clocks is a draw by weight without replacement.
+    # Sorting by exponential arrival times draws by weight without replacement.
     arrival = rng.exponential(size=len(ends)) / (closure.sizes[ends[:, 0]] * closure.sizes[ends[:, 1]])
     for c, d in ends[np.argsort(arrival, kind="stable")].tolist():
         for i, j in product(rng.permutation(rows[c]).tolist(), rng.permutation(rows[d]).tolist()):

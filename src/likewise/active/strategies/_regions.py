@@ -1,4 +1,4 @@
-"""Regions in doubt: the row that speaks for most of the rows whose cluster is not clear."""
+"""Uncertain regions: the row whose answer settles most of the doubt about the rows around it."""
 
 from __future__ import annotations
 
@@ -18,45 +18,48 @@ from likewise.active.strategies._random import RandomPairs
 from likewise.base import integer
 
 _MANY = 1_000_000
-_AS_RELIABLE = 0.03  # rows whose chance of being misplaced is this close to the least count as reliable
+_AS_RELIABLE = 0.03  # rows are reliable if their probability of being misplaced is this close to the smallest
 
 
 @dataclass(frozen=True)
 class UncertainRegions:
-    r"""Ask about the row that speaks for most of the rows in doubt (for PropagationClustering; ours).
+    r"""The row whose answer settles most of the doubt around it (for PropagationClustering; ours).
 
-    With :math:`F_{ic}` the share of class c in row i, and :math:`u_i` how little is known around it (1 far
-    from every row with an answer), the doubt about a row is :math:`1 - (F_{i1} - F_{i2}) + u_i`, the two
-    largest shares being compared. A few steps of a walk along the graph of neighbours bring together the
-    doubt that an answer about a row would settle,
+    With :math:`F_{ic}` the share of class c in row i, and :math:`u_i` between 0 and 1 the lack of answers
+    around it (1 far from all rows with answers), the doubt about a row is
+    :math:`1 - (F_{i1} - F_{i2}) + u_i`, where :math:`F_{i1}` and :math:`F_{i2}` are its two largest shares. A
+    few steps of diffusion on the neighbour graph sum up the doubt that an answer about a row would settle,
 
     .. math:: D^{\beta} (D^{-1} W)^{t} D^{-\beta} (\text{doubt}) ,
 
-    where :math:`\beta` is the mean of u: at first rows that many others are near to are preferred, and the
-    more is known, the more each row counts alike. The row with most is put beside a row of its likeliest
-    class that it is not known to be apart from: the nearest one, or the nearest *reliable* one where answers
-    may be wrong, so that a row that a wrong answer misplaced does not carry its neighbours along.
+    where :math:`\beta` is the mean of u. At first this prefers rows with many neighbours; the more answers
+    there are, the more equal is the weight of all rows. The row with the largest sum is compared with a row
+    of its most probable class among those that it may belong to: with the nearest one, or with the nearest
+    *reliable* one if answers may be wrong, so that a row that a wrong answer misplaced does not misplace
+    others.
 
-    Where answers may be wrong, those on which much depends are checked. A SAME answer that is the only link
+    If answers may be wrong, the most consequential ones are checked. A SAME answer that is the only link
     between two groups is followed by a question about another pair of the same groups. With two clusters
-    everything rests on the link between the two first medoids; it is checked at once with rows next to them.
+    everything depends on the link between the first two medoids; it is checked at once with rows next to
+    them.
 
-    Classes are compared first where that is cheap (up to `compare` clusters), and always while there are more
-    of them than clusters, or the number of clusters is not known: those that overlap most.
+    Pairs of classes are compared first, the most similar pair first, if there are at most `compare` classes,
+    while there are more classes than clusters, or if the number of clusters is unknown.
 
     Parameters
     ----------
     steps : int, default=3
-        t, how far the doubt of others counts.
+        The number of diffusion steps t.
     compare : int, default=4
-        With up to so many clusters all classes are compared before anything else.
+        If there are at most this many classes, all pairs of classes are compared before anything else.
     patience : int, default=10
-        The model is fitted again when the answers have grown by one in `patience`: after each of the first
-        twenty, after every tenth from a hundred on. In between, questions are chosen as a batch is.
+        The model is fitted again when the number of answers has grown by a fraction of 1 / `patience`: with
+        the default, after each of the first twenty answers, and after every tenth answer from a hundred on.
+        In between, questions are selected as in a batch.
 
     Notes
     -----
-    Costs `steps` products with the graph after a fit, and little between fits.
+    The cost is `steps` sparse matrix products after a fit, and little between fits.
 
     Examples
     --------
@@ -81,11 +84,35 @@ class UncertainRegions:
                 raise ValueError(f"{field} must be {rule.wanted}, got {getattr(self, field)!r}.")
 
     def count_answers_to_fit(self, n_answers: int) -> int:
-        """Return how many of the answers the model is fitted to, so that it need not be fitted each time."""
+        """Return the number of answers that the model is fitted to, so that it need not be fitted each time.
+
+        Parameters
+        ----------
+        n_answers : int
+            The number of answers so far.
+
+        Returns
+        -------
+        int
+            The number of answers that the model is fitted to, at most `n_answers`.
+        """
         return n_answers - n_answers % max(1, n_answers // self.patience)
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions, about different rows as far as possible."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` pairs, about different rows as far as possible.
+        """
         passed = getattr(state.model, "passed_", None)
         if passed is None:
             raise ValueError(
@@ -97,7 +124,7 @@ class UncertainRegions:
         questions = self._questions(asker)
         while len(found) < n and (question := next(questions, None)) is not None:
             found.setdefault(question.key, question)
-        if len(found) < n:  # nothing else is left to ask: what is not known may still be
+        if len(found) < n:  # ask any pairs whose relation is unknown
             for question in RandomPairs().choose(state, n + len(found)):
                 if len(found) < n:
                     found.setdefault(question.key, question)
@@ -123,7 +150,7 @@ class UncertainRegions:
 
 
 class _Asker:
-    """Words questions about what a model with classes knows."""
+    """Makes questions from the classes of a model."""
 
     def __init__(self, state: State, passed: Any) -> None:
         self.state, self.passed = state, passed
@@ -135,7 +162,7 @@ class _Asker:
         self._unresolved = self._asked_in_vain(component)
 
     def _members(self) -> list[IntArray]:
-        """Return the rows of each class: those that links place there, or the one that stands for it."""
+        """Return the rows of each class: those that links place there, or else its representative."""
         of_row = self.passed.class_of
         rows = np.flatnonzero(of_row >= 0)
         order = rows[np.argsort(of_row[rows], kind="stable")]
@@ -145,7 +172,7 @@ class _Asker:
         return [part if len(part) else np.array([head]) for part, head in zip(parts, heads, strict=True)]
 
     def _asked_in_vain(self, component: IntArray) -> set[tuple[int, int]]:
-        """Return the pairs of components that were asked about without a result."""
+        """Return the pairs of components that were asked about without a result, such as UNSURE."""
         both = np.sort(component[asked_pairs(self.state)[1]], axis=1)
         return {(low, high) for low, high in both.tolist()}
 
@@ -156,13 +183,13 @@ class _Asker:
 
     @property
     def n_distinct(self) -> int:
-        """How many classes there are by now: some may have turned out to be one since the fit."""
+        """The current number of classes; answers since the fit may have joined some of them."""
         return len(np.unique(self.state.closure.component[self.passed.heads]))
 
     def scores(self, steps: int) -> FloatArray:
-        """Return how much doubt an answer about each row would touch, 0 for rows that have a class.
+        """Return the doubt that an answer about each row would settle, 0 for rows that have a class.
 
-        Around rows that were placed since the model was fitted there is nothing to ask before the next fit.
+        It is also 0 around rows that were placed since the model was fitted.
         """
         key = ("regions", steps)
         before = self.state.cache.get(key)
@@ -187,7 +214,7 @@ class _Asker:
         return spread
 
     def _placed_since(self) -> IntArray:
-        """Return a row of each component that has a class by now and had none when the model was fitted."""
+        """Return the rows that have been placed in a class since the model was fitted."""
         component = self.state.closure.component
         rows = np.unique(self.state.closure.links.rows)
         rows = rows[self.passed.class_of[rows] < 0]
@@ -196,12 +223,12 @@ class _Asker:
         return found
 
     def near(self, row: int) -> IntArray:
-        """Return the row and its neighbours, and all that is known to belong with it."""
+        """Return the rows of the same component and the neighbours of a row."""
         own = np.flatnonzero(self.state.closure.component == self.state.closure.component[row])
         return np.concatenate([own, self.passed.smoother.neighbors(row)])
 
     def about(self, row: int, score: float) -> Question | None:
-        """Return the question that tells most about a row, None if all were asked in vain."""
+        """Return the most informative question about a row; None if there is none left to ask."""
         for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
             if self.state.knows(row, int(self.passed.heads[c])) != "unknown":
                 continue
@@ -220,7 +247,7 @@ class _Asker:
         return None
 
     def _nearest(self, row: int, c: int) -> int:
-        """Return the nearest row of a class; of its most reliable rows if answers may be wrong.
+        """Return the nearest row of a class, among its most reliable rows if answers may be wrong.
 
         Rows that were not yet compared with `row` are preferred.
         """
@@ -239,7 +266,7 @@ class _Asker:
         return found
 
     def check_founding(self) -> Iterator[Question]:
-        """Yield the check of the link on which both of two clusters rest, unless it is settled."""
+        """Yield the question that checks the link between the first two medoids, unless it is settled."""
         evidence = getattr(self.passed, "evidence", None)
         founding = None if evidence is None else evidence.founding
         if founding is not None and founding.check is not None:
@@ -255,7 +282,7 @@ class _Asker:
                 yield question
 
     def check_merges(self) -> Iterator[Question]:
-        """Yield a second question about two groups with a single link, unless one was asked already."""
+        """Yield a second question about two groups with a single link, unless one was already asked."""
         if not self.state.merges:
             return
         keys = [key[1] for key in self.state.asked if isinstance(key, tuple) and key[0] == "pair"]
@@ -276,7 +303,7 @@ class _Asker:
                 yield question
 
     def between_classes(self) -> Iterator[Question]:
-        """Yield whether two classes are one, for all that are not known to be apart, most alike first."""
+        """Yield questions whether two classes are the same, most similar classes first."""
         first, second = np.triu_indices(self.n_classes, 1)
         alike = self.passed.alike[first, second]
         for at in np.argsort(-alike, kind="stable").tolist():
@@ -294,7 +321,7 @@ class _Asker:
                     yield question
 
     def of_unplaced(self, rows: list[int]) -> Iterator[Question]:
-        """Yield what can still be asked of rows and classes, those asked in vain before included."""
+        """Yield all remaining questions about rows and classes, including classes already asked about."""
         for row in rows:
             for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
                 for other in self.members[c][self.members[c] != row].tolist():
@@ -304,7 +331,7 @@ class _Asker:
 
 
 def _closest(X: npt.NDArray[Any], a: IntArray, b: IntArray) -> tuple[int, int]:
-    """Return the two rows, one of each, that are closest."""
+    """Return the closest pair of rows, one from each set."""
     if len(a) * len(b) <= _MANY:
         away = cdist(X[a], X[b])
         first, second = np.unravel_index(away.argmin(), away.shape)

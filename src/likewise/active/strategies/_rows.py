@@ -1,4 +1,4 @@
-"""Rows on a common scale, and how similar they are to the placed ones."""
+"""Standardised rows and their distances to the placed rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scipy.spatial.distance import cdist
 from likewise.active._state import State
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray
 
-_ENTRIES = 4_000_000  # so many distances are held at a time: 32 MB
+_ENTRIES = 4_000_000  # distances per block: 32 MB
 
 
 def standardized(X: Any) -> FloatArray:
-    """Return the rows with columns of mean 0 and variance 1; a column that does not vary is 0."""
+    """Return the rows with columns of mean 0 and variance 1; constant columns become 0."""
     from sklearn.preprocessing import StandardScaler
 
     rows: FloatArray = StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
@@ -23,7 +23,7 @@ def standardized(X: Any) -> FloatArray:
 
 
 def standardized_of(state: State) -> FloatArray:
-    """Return the standardised rows of a state; they are kept in its cache."""
+    """Return the standardised rows of a state; they are cached."""
     if "standardized rows" not in state.cache:
         state.cache["standardized rows"] = standardized(state.X)
     rows: FloatArray = state.cache["standardized rows"]
@@ -31,7 +31,7 @@ def standardized_of(state: State) -> FloatArray:
 
 
 def default_gamma(rows: FloatArray) -> float:
-    """Return one over the number of columns: half of the mean squared distance then makes exp(-1)."""
+    """Return 1 / (number of columns): half the mean squared distance then has the similarity exp(-1)."""
     return 1.0 / int(rows.shape[1])
 
 

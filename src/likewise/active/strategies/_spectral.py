@@ -1,4 +1,4 @@
-"""Active spectral clustering: the pair whose relation the eigenvectors of the graph most likely get wrong."""
+"""Active spectral clustering: the pair with the largest expected error of the spectral relaxation."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from likewise.active.strategies._rows import standardized
 from likewise.base import integer
 from likewise.supervision._links import Links
 
-_DENSE_ROWS = 300  # of so few rows all eigenvectors are found sooner than the first ones
+_DENSE_ROWS = 300  # up to this size a dense solver is faster than a sparse one
 _SCALE_NEIGHBOR = 7
-_OUT = 3.0  # taken from an eigenvalue of 1 it is below -1, where no other is
+_OUT = 3.0  # subtracted from the eigenvalue 1 this gives a value below all others, which are at least -1
 
 
 @dataclass(frozen=True)
 class ActiveSpectral:
     """The pair with the largest expected error of the spectral relaxation (ASC; Wang & Davidson 2010).
 
-    Two sources speak about the relation :math:`\\pm 1` of two rows, and both are clipped to [-1, 1]. The
-    *relaxation* says :math:`\\hat Q_{ij} = u_i u_j`, with u the relaxed indicator of two clusters scaled to
-    :math:`u^\\top D u = \\sum_i D_{ii}`. The *answers* make Q: 1 on the diagonal and for must-links, -1
+    There are two estimates of the relation :math:`\\pm 1` of two rows, both clipped to [-1, 1]. The
+    *relaxation* gives :math:`\\hat Q_{ij} = u_i u_j`, with u the relaxed indicator of two clusters scaled to
+    :math:`u^\\top D u = \\sum_i D_{ii}`. The *answers* give Q: 1 on the diagonal and for must-links, -1
     for cannot-links, 0 elsewhere. Its rank-one singular value decomposition
     :math:`\\bar Q = \\sigma_1 p_1 q_1^\\top` extends the answers to other pairs, and
     :math:`P_{ij} = (1 + \\bar Q_{ij}) / 2` is the probability of the answer "together". The pair with the
@@ -39,28 +39,30 @@ class ActiveSpectral:
     .. math:: E_{ij} = (\\hat Q_{ij} - 1)^2 P_{ij} + (\\hat Q_{ij} + 1)^2 (1 - P_{ij})
         = 1 + \\hat Q_{ij}^2 - 2 \\hat Q_{ij} \\bar Q_{ij} .
 
-    A pair on which answers and relaxation disagree comes first. A pair about which the answers say nothing
-    has :math:`E = 1 + \\hat Q^2`: of these the one that the relaxation is surest of is verified. This is the
-    rule of the authors' program, with two differences. Links that follow from other answers are not asked;
-    with two clusters these are nearly all pairs that the answers say something about. Ties, which are many
-    because of the clipping, go to the first pair in a row order drawn once from the seed; the program takes
-    the first pair in the order of the file.
+    Pairs on which answers and relaxation disagree come first. Pairs without any information from the answers
+    have :math:`E = 1 + \\hat Q^2`; of these, the one that the relaxation is most certain of is verified. This
+    is the rule of the authors' program, with two differences. Links that follow from other answers are not
+    asked; with two clusters these are nearly all pairs about which the answers give information. Ties, which
+    are frequent because of the clipping, go to the first pair in a random row order that is fixed by the
+    seed; the program takes the first pair in the order of the file.
 
-    Where several connected groups of answers share the largest singular value, the decomposition is not
-    unique; the first group in the same order is used.
+    If several connected components of the links share the largest singular value, the decomposition is not
+    unique; the first component in the same row order is used.
 
-    The method is for two clusters. For K > 2, where Xiong, Johnson & Corso used it without saying how, this
-    is in the manner of it: rows z of the first K eigenvectors are scaled to length 1, as for spectral
-    clustering; :math:`z_i^\\top z_j` is 1 for ideal clusters if i and j are together and 0 if not, and
-    :math:`\\hat Q` is twice that less 1. K - 1 columns without the constant one are taken as corners of a
-    simplex, with :math:`(1 + (K - 1) u_i^\\top u_j) / K` in place of the product.
+    The method is for two clusters. Xiong, Johnson & Corso used it for K > 2 without details; what is done
+    here is in the manner of the method. The rows z of the first K eigenvectors are scaled to length 1, as in
+    spectral clustering. For ideal clusters :math:`z_i^\\top z_j` is 1 if i and j belong together and 0
+    otherwise, and :math:`\\hat Q = 2 z_i^\\top z_j - 1`. An embedding of K - 1 columns without the constant
+    one is treated as corners of a simplex, with :math:`(1 + (K - 1) u_i^\\top u_j) / K` instead of the inner
+    product.
 
-    The eigenvectors are the ``embedding_`` of the model, for the spectral family. For a model without one
-    they are those of the normalised similarity graph of near neighbours, each scaled by its seventh (Zelnik-
-    Manor & Perona 2004), with 1 where rows are known to be together and 0 where they are known to be apart.
+    For the spectral family the eigenvectors are the ``embedding_`` of the model. For a model without one they
+    are those of the normalised graph of nearest neighbours. Its similarities are scaled by the distance to
+    the seventh neighbour (Zelnik-Manor & Perona 2004), and are 1 for rows known to belong together and 0 for
+    rows known to be different.
 
-    All pairs are scored, block by block, in O(n^2 K) time and 16 MB per block. With more than `max_rows` rows
-    a random subset of that size is drawn by the seed, and its pairs are scored.
+    All pairs are scored in blocks, in O(n^2 K) time and 16 MB per block. With more than `max_rows` rows, the
+    pairs of a random subset of that size are scored.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ class ActiveSpectral:
 
     Examples
     --------
-    Without answers, the pairs that the eigenvectors are surest of come first.
+    Without answers, the pairs that the eigenvectors are most certain of come first.
 
     >>> import numpy as np
     >>> from likewise.active import State
@@ -99,7 +101,20 @@ class ActiveSpectral:
                 raise ValueError(f"{parameter} must be {rule.wanted}, got {value!r}.")
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n pairs, the largest expected error first."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` pairs, the largest expected error first.
+        """
         if state.n_samples < 2 or n < 1:
             return []
         seen = self._seen(state)
@@ -112,7 +127,7 @@ class ActiveSpectral:
         def score(start: int, stop: int) -> FloatArray:
             relaxed = 2.0 * (factors[start:stop] @ factors[start:].T) - 1.0
             answered = sigma * np.outer(vector[start:stop], vector[start:])
-            # Rounded, so that equal pairs are equal whatever the order of the sums.
+            # Rounded, so that ties do not depend on the order of summation.
             return np.round(expected_error(relaxed, answered), 9)
 
         pairs, errors = select_pairs(score, len(rows), n, askable_pairs(state, rows))
@@ -130,7 +145,7 @@ class ActiveSpectral:
             )
         ]
         if len(questions) < n < state.n_samples**2 and len(seen) < state.n_samples:
-            # All is known about the rows that were drawn; the others have questions yet.
+            # Nothing is left to ask about the subset; ask random pairs of all rows.
             known = {question.key for question in questions}
             more = RandomPairs().choose(state, n)
             questions += [question for question in more if question.key not in known][: n - len(questions)]
@@ -140,7 +155,7 @@ class ActiveSpectral:
         every = np.arange(state.n_samples)
         if state.n_samples <= self.max_rows:
             return every
-        rng = np.random.default_rng([state.seed, state.n_samples])  # the same whatever the answers are
+        rng = np.random.default_rng([state.seed, state.n_samples])  # the same for all answers
         return np.sort(rng.choice(every, self.max_rows, replace=False))
 
     def _relation_factors(self, state: State, seen: IntArray) -> FloatArray:
@@ -168,14 +183,14 @@ def _equal(one: csr_array, other: csr_array) -> bool:
 
 
 def _n_clusters(state: State) -> int:
-    """Return the number of clusters, by the model if it is not known, and no less than two."""
+    """Return the number of clusters, that of the labels if it is unknown, and at least two."""
     if state.n_clusters is not None:
         return max(2, state.n_clusters)
     return 2 if state.labels is None else max(2, len(np.unique(state.labels)))
 
 
 def expected_error(relaxed: FloatArray, answered: FloatArray) -> FloatArray:
-    """Return E, the expected squared error of the relaxed relations if `answered` gives the chances."""
+    """Return E, the expected squared error of the relaxed relations given those by the answers."""
     relaxed, answered = np.clip(relaxed, -1.0, 1.0), np.clip(answered, -1.0, 1.0)
     error: FloatArray = 1.0 + relaxed * (relaxed - 2.0 * answered)
     return error
@@ -193,7 +208,7 @@ def rank_one_answers(links: Links, rows: IntArray, n_samples: int) -> tuple[floa
     links = links.restrict(rows, positions)
     vector = np.zeros(len(rows))
     if not len(links):
-        return 1.0, vector  # Q is the identity: it says nothing about any pair
+        return 1.0, vector  # Q is the identity: no information about any pair
     signed = _SignedLinks.from_links(links, len(rows))
     component = connected_components(signed.reach, directed=False)[1]
     _, first, component = np.unique(component, return_index=True, return_inverse=True)
@@ -213,7 +228,7 @@ def rank_one_answers(links: Links, rows: IntArray, n_samples: int) -> tuple[floa
 
 @dataclass(frozen=True, eq=False)
 class _SignedLinks:
-    """Q = I ± links, kept as a sparse matrix of pairs and columns of ones for groups.
+    """Q = I ± links, stored as a sparse matrix of pairs and indicator columns of groups.
 
     Attributes
     ----------
@@ -246,13 +261,13 @@ class _SignedLinks:
 
     @property
     def reach(self) -> csr_array:
-        """A graph that joins all rows that links connect."""
+        """A graph with the same connected components as the links."""
         sizes = np.asarray(self.groups.sum(axis=0)).reshape(-1)
         return csr_array(abs(self.pairs) + self.groups @ diags_array(1.0 / sizes) @ self.groups.T)
 
     @property
     def absolute_sums(self) -> FloatArray:
-        """The sum of the absolute entries of each row of Q: no eigenvalue is larger than the largest one."""
+        """The sum of the absolute entries of each row of Q; the largest one bounds all eigenvalues."""
         sizes = np.asarray(self.groups.sum(axis=0)).reshape(-1)
         sums: FloatArray = (
             1.0 + np.asarray(abs(self.pairs).sum(axis=1)).reshape(-1) + self.groups @ (sizes - 1.0)
@@ -281,10 +296,10 @@ class _SignedLinks:
 
 
 def relation_factors(embedding: FloatArray, k: int, degrees: FloatArray | None = None) -> FloatArray:
-    """Return a row of numbers for each row; the product of two is (1 + the relaxed relation) / 2."""
+    """Return a vector for each row; the inner product of two is (1 + the relaxed relation) / 2."""
     if embedding.shape[1] < k:
         size = embedding.shape[1]
-        weights = degrees if degrees is not None and degrees.any() else None  # a graph may have no edges left
+        weights = degrees if degrees is not None and degrees.any() else None  # there may be no edges left
         mean_square = float(np.average(np.square(embedding).sum(axis=1), weights=weights)) or 1.0
         scaled = embedding * np.sqrt(size / mean_square)
         simplex: FloatArray = np.column_stack([np.ones(len(embedding)), scaled]) / np.sqrt(size + 1)
@@ -295,13 +310,13 @@ def relation_factors(embedding: FloatArray, k: int, degrees: FloatArray | None =
 
 
 def similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
-    """Return the similarities of rows and near neighbours, the larger one where two rows differ."""
+    """Return the similarities of nearest neighbours, made symmetric by the larger one."""
     from likewise._neighbors import near_rows
 
     n = len(rows)
     distances, neighbors = near_rows(rows, min(n_neighbors, n - 1), "exact", 0)
     scales = distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1]
-    # Duplicates of a row make its scale 0; a thousandth of the usual one still tells them from others.
+    # Duplicates of a row make its scale 0; a thousandth of the median still separates them from others.
     usual = float(np.median(scales[scales > 0])) if (scales > 0).any() else 1.0
     scales = np.maximum(scales, 1e-3 * usual)
     similar = np.exp(-(distances**2) / (2 * scales[:, None] * scales[neighbors]))
@@ -311,9 +326,9 @@ def similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
 
 
 def told_graph(graph: coo_array, state: State, seen: IntArray) -> csr_array:
-    """Return the graph with 1 where rows are known to be together and 0 where they are known to be apart.
+    """Return the graph with 1 for rows known to belong together and 0 for rows known to be different.
 
-    Of a component not all pairs are joined, but each row to its first: that is enough to hold it together.
+    The rows of a component are linked to its first row only, which is enough to connect it.
     """
     i, j = graph.coords
     known = state.relations(seen[i], seen[j])
@@ -330,9 +345,9 @@ def told_graph(graph: coo_array, state: State, seen: IntArray) -> csr_array:
 def eigenvectors(weights: csr_array, k: int) -> FloatArray:
     """Return the leading eigenvectors of the normalised graph: the second one if k is 2, else the first k.
 
-    The second one is divided by the roots of the degrees, as the relaxed indicator of two clusters is. The
-    first, which is known to be these roots, is moved out of the way: where the graph falls into parts both
-    have the same eigenvalue, and a solver would mix them.
+    The second one is divided by the square roots of the degrees, as in the relaxed indicator of two clusters.
+    The first one is known to be these roots and is deflated: if the graph is not connected, both have the
+    same eigenvalue, and a solver would mix them.
     """
     degrees = np.asarray(weights.sum(axis=1), dtype=np.float64)
     roots = np.sqrt(np.where(degrees > 0, degrees, 1.0))
@@ -349,14 +364,14 @@ def eigenvectors(weights: csr_array, k: int) -> FloatArray:
 
 
 def _leading(matrix: csr_array, k: int, first: FloatArray, start: FloatArray) -> FloatArray:
-    """Return the eigenvectors with the k largest eigenvalues, `first` moved below all."""
+    """Return the eigenvectors with the k largest eigenvalues, without `first`."""
     from threadpoolctl import threadpool_limits
 
     def times(vector: FloatArray) -> FloatArray:
         product: FloatArray = matrix @ vector - _OUT * first * (first @ vector)
         return product
 
-    # A start that is an eigenvector already would end the search; the noise holds some of all others.
+    # A start that is already an eigenvector would end the search, so add noise.
     mixed = start * (1 + np.random.default_rng(0).standard_normal(len(start)))
     operator = LinearOperator(matrix.shape, matvec=times, dtype=np.float64)
     with threadpool_limits(1):

@@ -1,4 +1,4 @@
-"""Trays to sort: rows in doubt beside representatives of the groups that they may belong to."""
+"""Trays to sort: uncertain rows with representatives of the groups that they may belong to."""
 
 from __future__ import annotations
 
@@ -22,37 +22,38 @@ from likewise.active.strategies._rows import standardized_of
 from likewise.base import integer
 
 _NEIGHBORS = 10
-_CHOICE = 4  # so many rows in doubt for each seat, of which those far apart are taken
-_TRIES = 50  # so many rows in a row are tried in vain as the first of a tray; then pairs are asked
+_CHOICE = 4  # candidates per free place on the tray, of which those far from one another are taken
+_TRIES = 50  # after this many failures in a row to start a tray, pairs are asked
 
 
 @dataclass(frozen=True)
 class FillTray:
-    """Fill a tray with rows whose group is in doubt and with representatives of the groups in question.
+    """Fill a tray with uncertain rows and with representatives of the groups that they may belong to.
 
-    By the model row i belongs to cluster c with chance :math:`p_{ic}`: its ``predict_proba`` if it has one,
-    else the share of the row and its 10 nearest neighbours (Mahalanobis distance) that are in c. A cluster
-    stands for the group that most of its placed rows are in; groups that the row is known to be apart from
-    have no chance. The first seat is for the row in most doubt,
+    Row i belongs to cluster c with probability :math:`p_{ic}`: ``predict_proba`` of the model if it has this
+    method, otherwise the proportion of the row and its 10 nearest neighbours (Mahalanobis distance) that are
+    in c. A cluster corresponds to the group that most of its placed rows are in. Groups that the row is known
+    not to belong to get probability 0. The first place on the tray is for the most uncertain row,
 
-    .. math:: \\arg\\max_i \\; -\\sum_c p_{ic} \\log p_{ic} ,
+    .. math:: \\arg\\max_i \\; -\\sum_c p_{ic} \\log p_{ic} .
 
-    half of the tray at most for a representative of each of its likeliest groups, the placed row nearest to
-    the middle of the group, or of the cluster where no row is placed yet. The other seats go to rows that
-    are in doubt between the same groups: of up to four for each seat with the largest entropy times chance
-    of these groups, none less than half of the largest, those that lie farthest apart. While groups are still
-    to be found those farthest apart of all rows are taken. One answer places all of these rows, where a pair
-    places one at best.
+    At most half of the tray is for representatives of its most probable groups, one for each: the placed row
+    nearest to the mean of the group, or the row nearest to the mean of the cluster if none is placed yet. The
+    other places are for rows that are uncertain between the same groups. Up to four candidates per place are
+    taken by the largest entropy times the total probability of these groups, at least half of the largest
+    value; of these, the ones farthest from one another go on the tray. While there are groups left to find,
+    the candidates are all rows. One answer places all rows of a tray, while a pair places at most one.
 
-    Rows that a tray told nothing of, because the answer was UNSURE or they were set aside, come after the
-    others. When no tray holds two rows that are not known and were never together in one, pairs are asked.
+    Rows about which an earlier tray gave no information, because the answer was UNSURE or they were set
+    aside, come last. Pairs are asked when no tray would contain two rows of unknown relation that were never
+    on the same tray.
 
-    Costs O(n) times the number of neighbours or clusters, once the neighbours are found.
+    The cost is O(n) times the number of neighbours or clusters, after the neighbours are found.
 
     Parameters
     ----------
     size : int, default=8
-        How many rows a tray has, 3 to 12.
+        The number of rows on a tray, 3 to 12.
 
     Examples
     --------
@@ -77,7 +78,20 @@ class FillTray:
             raise ValueError(f"size must be an integer from 3 to {LARGEST_TRAY}, got {self.size!r}.")
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n trays, of different rows but for the representatives; then pairs."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` trays, with different rows except for the representatives; then pairs.
+        """
         if state.n_samples < 2:
             return []
         found = {question.key: question for question in islice(self._trays(state), n)}
@@ -106,13 +120,13 @@ class FillTray:
 
 
 def _asked_together(state: State) -> frozenset[tuple[int, int]]:
-    """Return the pairs of rows that some question held."""
+    """Return the pairs of rows that were part of the same question."""
     keys = [key[1] for key in state.asked if isinstance(key, tuple)]
     return frozenset(pair for rows in keys for pair in combinations(rows, 2))
 
 
 def _is_fresh(tray: list[int], state: State, together: frozenset[tuple[int, int]]) -> bool:
-    """Tell whether a tray holds two rows that are not known and were never asked about together."""
+    """Return whether two rows of a tray have an unknown relation and were never asked about together."""
     pairs = [pair for pair in combinations(sorted(tray), 2) if pair not in together]
     if not pairs:
         return False
@@ -122,26 +136,26 @@ def _is_fresh(tray: list[int], state: State, together: frozenset[tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class _Doubts:
-    """Which group each row may belong to.
+    """The groups that each row may belong to.
 
     Attributes
     ----------
     state : State
-        What is known.
+        The state of the interview.
     group : ndarray of shape (n_samples,)
         The group that each row is placed in, -1 for none.
     chance : ndarray of shape (n_samples, n_targets)
-        The chance of each target: a group, or a cluster none of whose rows are placed.
+        The probability of each target: a group, or a cluster without placed rows.
     doubt : ndarray of shape (n_samples,)
-        The entropy of these chances.
+        The entropy of these probabilities.
     waits : ndarray of shape (n_samples,)
-        How many questions about each row brought nothing: it comes after those with fewer.
+        The number of questions about each row without a result; rows with fewer come first.
     shown : ndarray of shape (n_targets,)
         The row that represents each target.
     ordered : ndarray
-        The rows that are not placed, those to be placed first in front.
+        The rows that are not placed, in the order in which they should be placed.
     exploring : bool
-        Whether there are groups still to be found.
+        Whether there are groups left to find.
     """
 
     state: State
@@ -155,17 +169,17 @@ class _Doubts:
 
     @classmethod
     def of(cls, state: State, name: str) -> _Doubts:
-        """Work out the chances, and read groups off the answers."""
+        """Compute the groups from the answers, and the probabilities of the groups."""
         places = Places.of(state)
         component = state.closure.component
-        told = len(state.closure.links.rows) > 0  # if not, the only group is a row drawn at random
+        told = len(state.closure.links.rows) > 0  # if False, the only group is a random row
         group = places.group if told else np.full(state.n_samples, -1, dtype=np.int64)
         n_groups = places.n_groups if told else 0
         target, chance = _targets(state, name, group, n_groups)
         barred = np.zeros(chance.shape, dtype=bool)
         barred[:, :n_groups] = places.apart[component, :n_groups]
         chance[barred] = 0.0
-        # Where no likely group is left all others are as likely.
+        # If no probable group is left, all other groups are equally probable.
         chance = np.where(chance.any(axis=1, keepdims=True), chance, ~barred)
         chance /= np.maximum(chance.sum(axis=1, keepdims=True), 1.0e-300)
         log = np.log(chance, out=np.zeros_like(chance), where=chance > 0)
@@ -185,7 +199,7 @@ class _Doubts:
         )
 
     def tray(self, lead: int, free: BoolArray, size: int) -> tuple[list[int], list[int]]:
-        """Return the representatives and the rows in doubt of a tray that begins with a row."""
+        """Return the representatives and the uncertain rows of a tray that starts with a given row."""
         component = self.state.closure.component
         likely = np.lexsort((-self.chance[self.ordered].sum(axis=0), -self.chance[lead]))
         if not self.exploring:
@@ -195,7 +209,7 @@ class _Doubts:
         rows = self.ordered[free[self.ordered]]
         rows = rows[~np.isin(component[rows], component[[lead, *shown]])]
         seats = size - len(shown) - 1
-        good = self.waits[rows] == self.waits[rows[:1]]  # those to be placed first are in front
+        good = self.waits[rows] == self.waits[rows[:1]]  # rows are ordered by `waits`
         start = [lead, *shown]
         if not self.exploring:
             score = self.doubt[rows] * self.chance[rows][:, targets].sum(axis=1)
@@ -206,7 +220,7 @@ class _Doubts:
 
 
 def _spread(state: State, rows: IntArray, start: list[int], n: int) -> list[int]:
-    """Return n of the rows, each the farthest from those before it and from the start."""
+    """Return n of the rows, each farthest from the start and from those before it."""
     X = standardized_of(state)
     away = cdist(X[rows], X[start]).min(axis=1)
     chosen: list[int] = []
@@ -219,7 +233,7 @@ def _spread(state: State, rows: IntArray, start: list[int], n: int) -> list[int]
 
 
 def _targets(state: State, name: str, group: IntArray, n_groups: int) -> tuple[IntArray, FloatArray]:
-    """Return the target of each row, its own group or that of its cluster, and the chances of all targets."""
+    """Return the target of each row, its group or that of its cluster, and all target probabilities."""
     proba = None
     if hasattr(state.model, "predict_proba"):
         proba = np.asarray(state.model.predict_proba(state.X), dtype=np.float64)
@@ -230,7 +244,7 @@ def _targets(state: State, name: str, group: IntArray, n_groups: int) -> tuple[I
     np.add.at(table, (group[placed], cluster[placed]), 1.0)
     target_of = np.full(n_clusters, -1, dtype=np.int64)
     for g in np.argsort(table.max(axis=1, initial=0.0), kind="stable").tolist():
-        target_of[table[g].argmax()] = g  # the group with most rows comes last
+        target_of[table[g].argmax()] = g  # the group with most rows comes last and wins
     new = np.setdiff1d(cluster[group < 0], np.flatnonzero(target_of >= 0))
     target_of[new] = n_groups + np.arange(len(new))
     target = np.where(group >= 0, group, target_of[cluster])
@@ -254,7 +268,7 @@ def _neighbors(state: State) -> IntArray:
 
 
 def _middles(state: State, target: IntArray, group: IntArray, n_targets: int) -> IntArray:
-    """Return for each target the row nearest to the mean of its rows, of the placed ones if there are any."""
+    """Return for each target the row nearest to the mean of its placed rows, or of all if none is placed."""
     X = standardized_of(state)
     found = []
     for t in range(n_targets):
@@ -266,7 +280,7 @@ def _middles(state: State, target: IntArray, group: IntArray, n_targets: int) ->
 
 
 def _without_result(state: State) -> IntArray:
-    """Count for each row the questions that held it and left open how it stands to all the others."""
+    """Count for each row the questions that left its relation to all other rows of the question unknown."""
     counts = np.zeros(state.n_samples, dtype=np.int64)
     for key in state.asked:
         if isinstance(key, tuple):

@@ -1,4 +1,4 @@
-"""Triplets: a third row beside the two of a pair, so that one answer settles more."""
+"""Triplets: a pair with a third row, so that one answer settles more."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ from likewise.active._state import State, Strategy
 from likewise.active.strategies._node_to_pairs import IntArray
 from likewise.active.strategies._regions import UncertainRegions
 
-_TRIES = 8  # so many rows of other classes are tried as the third
+_TRIES = 8  # maximum number of other classes that are tried for the third row
 _NEAREST = 64
 
 
 @dataclass(frozen=True)
 class _OfPairs:
-    """What is made of the pairs of another strategy, and looks at what that one looks at."""
+    """Base class of strategies that extend the pairs of another strategy.
+
+    Parameters
+    ----------
+    pairs : Strategy, optional
+        The strategy that selects the pairs. By default ``UncertainRegions()``.
+    """
 
     pairs: Strategy | None = None
 
@@ -32,39 +38,52 @@ class _OfPairs:
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the strategy of the pairs looks at."""
+        """What the strategy that selects the pairs needs of the model."""
         return self._chooser.needs
 
     def count_answers_to_fit(self, n_answers: int) -> int:
-        """Return how many of the answers the model is fitted to, by the strategy of the pairs."""
+        """Return the number of answers that the model is fitted to.
+
+        This is decided by the strategy that selects the pairs; by default the model is fitted to all answers.
+
+        Parameters
+        ----------
+        n_answers : int
+            The number of answers so far.
+
+        Returns
+        -------
+        int
+            The number of answers that the model is fitted to, at most `n_answers`.
+        """
         count = getattr(self._chooser, "count_answers_to_fit", None)
         return n_answers if count is None else int(count(n_answers))
 
 
 @dataclass(frozen=True)
 class WithThird(_OfPairs):
-    """Ask which two of three belong together: a pair that another strategy chose, and a telling third row.
+    """Triplets: a pair that another strategy selects, with an informative third row.
 
-    A row in doubt and a row of its likeliest class get the nearest row of the next class that it may be of,
-    so that one answer compares it with both. Where it is asked whether two classes are one, the third is a
-    row of a class that is known to be apart from one of them; if there is none, a near row of the first. A
-    class known to be apart from one of the two comes before others: NEITHER, which is said both of three
-    alike and of three different rows, then says that all three are apart.
+    If a row is compared with a row of its most probable class, the third row is the nearest one of the next
+    class that it may belong to, so that one answer compares it with both classes. If two classes are
+    compared, the third row is of a class that is known to differ from one of them, or else a neighbour of the
+    first row. Classes that are known to differ from one of the two rows come first. NEITHER, which means that
+    all three rows belong together or that all are different, then means that all are different.
 
-    This is for models with classes, such as PropagationClustering. With others the third is the nearest row
-    that is known to be apart from one of the two, or else the nearest that is in another cluster.
+    This is for models with classes, such as PropagationClustering. With other models the third row is the
+    nearest row that is known to differ from one of the two, or else the nearest row of another cluster.
 
-    What was asked in a triplet without a result is not asked again as a pair. When no triplet is left, pairs
-    are asked.
+    A pair that was part of a triplet without a result is not asked again as a pair, until there is nothing
+    else left to ask. Pairs are asked when there are no triplets left.
 
     Parameters
     ----------
     pairs : Strategy, optional
-        What chooses the pairs; ``UncertainRegions()`` by default.
+        The strategy that selects the pairs. By default ``UncertainRegions()``.
 
     Notes
     -----
-    Costs what the pairs cost, and O(n d) for each question at most.
+    The cost is that of the pairs, and at most O(n d) for each question.
 
     Examples
     --------
@@ -79,21 +98,34 @@ class WithThird(_OfPairs):
     name: ClassVar[str] = "triplets"
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n triplets; pairs where there are none."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` triplets, and pairs where there is no suitable third row.
+        """
         return _mixed(state, self._chooser, [True] * n)
 
 
 @dataclass(frozen=True)
 class Alternating(_OfPairs):
-    """Ask pairs and triplets in turn, so that no answer becomes a habit.
+    """Pairs and triplets in turn, so that people do not fall into a habit.
 
-    A question after an even number of answers is a pair, after an odd number the triplet that
-    :class:`WithThird` makes of one.
+    After an even number of answers the question is a pair; after an odd number it is a triplet as in
+    :class:`WithThird`.
 
     Parameters
     ----------
     pairs : Strategy, optional
-        What chooses the pairs; ``UncertainRegions()`` by default.
+        The strategy that selects the pairs. By default ``UncertainRegions()``.
 
     Examples
     --------
@@ -107,12 +139,25 @@ class Alternating(_OfPairs):
     name: ClassVar[str] = "both"
 
     def choose(self, state: State, n: int) -> list[Question]:
-        """Return at most n questions, pairs and triplets in turn."""
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` questions, pairs and triplets in turn.
+        """
         return _mixed(state, self._chooser, [(state.n_answers + at) % 2 == 1 for at in range(n)])
 
 
 def _mixed(state: State, pairs: Strategy, with_third: list[bool]) -> list[Question]:
-    """Return a question for each place, a triplet where one is wanted and there is one."""
+    """Return a question for each entry of `with_third`, a triplet where it is True if there is one."""
     n = len(with_third)
     thirds = _Thirds(state)
     found: dict[Any, Question] = {}
@@ -122,7 +167,7 @@ def _mixed(state: State, pairs: Strategy, with_third: list[bool]) -> list[Questi
         triplet = thirds.added(question, found) if wanted and question.kind == "pair" else None
         chosen = question if triplet is None else triplet
         found.setdefault(chosen.key, chosen)
-    if len(found) < n:  # what a triplet asked in vain may be asked as a pair, when nothing else is left
+    if len(found) < n:  # ask pairs that were part of triplets without a result
         for question in pairs.choose(state, n + len(found)):
             if len(found) < n:
                 found.setdefault(question.key, question)
@@ -130,20 +175,20 @@ def _mixed(state: State, pairs: Strategy, with_third: list[bool]) -> list[Questi
 
 
 def _asked_in_triplets(state: State) -> frozenset[Any]:
-    """Return the pairs that were part of a triplet, as keys of questions."""
+    """Return the keys of the pairs that were part of a triplet."""
     rows = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "triplet"]
     return frozenset(("pair", pair) for three in rows for pair in combinations(sorted(three), 2))
 
 
 class _Thirds:
-    """Finds the row that makes most of a pair."""
+    """Finds the third row for a pair."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self.passed = getattr(state.model, "passed_", None)
 
     def added(self, pair: Question, but: Any) -> Question | None:
-        """Return the triplet that a pair becomes, None if none can be asked."""
+        """Return a triplet that contains a pair; None if no such triplet can be asked."""
         i, j = pair.rows
         for third, reason in self._rows(i, j):
             if third in (i, j):
@@ -160,7 +205,7 @@ class _Thirds:
             yield from self._by_clusters(i, j)
 
     def _by_classes(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
-        """Yield rows of other classes: those known to be apart from one of the two, then the likeliest."""
+        """Yield rows of other classes: first classes known to differ from one row, then by probability."""
         passed, state = self.passed, self.state
         assert passed is not None
         heads = passed.heads
@@ -192,7 +237,7 @@ class _Thirds:
         yield from self._by_clusters(i, j)
 
     def _nearest(self, row: int, c: int) -> int:
-        """Return the nearest row of a class, or the one that stands for it."""
+        """Return the nearest row of a class, or its representative."""
         passed = self.passed
         assert passed is not None
         rows: IntArray = np.flatnonzero(passed.class_of == c)
@@ -201,7 +246,7 @@ class _Thirds:
         return int(rows[cdist(self.state.X[[row]], self.state.X[rows])[0].argmin()])
 
     def _by_clusters(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
-        """Yield the nearest rows that are known to be apart from one of the two, then others."""
+        """Yield the nearest rows that are known to differ from one of the two, then other rows."""
         state = self.state
         told = np.unique(state.closure.links.rows)
         known = state.relations(i, told), state.relations(j, told)
@@ -216,7 +261,7 @@ class _Thirds:
             yield row, Reason("{Row} is near to them.", (row,))
 
     def _near(self, i: int, rows: IntArray) -> list[int]:
-        """Return the rows that are nearest to a row, nearest first."""
+        """Return the rows nearest to a row, nearest first."""
         if not len(rows):
             return []
         away = cdist(self.state.X[[i]], self.state.X[rows])[0]
