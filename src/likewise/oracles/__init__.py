@@ -1,4 +1,4 @@
-"""Oracles: whoever answers questions, person or simulation. Each has ``answer(question)``."""
+"""Oracles, which answer questions: people and simulations. Each has a method ``answer(question)``."""
 
 from likewise.oracles._annotators import Agreement, Annotator, Annotators, Verdict
 from likewise.oracles._callable import CallableOracle

@@ -1,4 +1,4 @@
-"""Several annotators: how far they agree, whom to trust how far, and what follows from all they said."""
+"""Several annotators: their agreement, their reliability, and the answers that follow from all of them."""
 
 from __future__ import annotations
 
@@ -33,22 +33,39 @@ Rows = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Annotator:
-    """What is thought of one annotator.
+    """The estimated quality of one annotator.
 
-    Attributes
+    Parameters
     ----------
     name : str or None
-        Who; None for replies without a name.
-    n_answers, n_shared, n_unsure : int
-        How many pairs and triplets were answered, how many of them by somebody else too, and how many
-        questions got UNSURE or NEITHER of several rows, which are left out.
+        The name of the annotator; None for replies without a name.
+    n_answers : int
+        The number of pairs and triplets that the annotator answered.
+    n_shared : int
+        The number of these that somebody else answered too.
+    n_unsure : int
+        The number of questions that the annotator answered with UNSURE, or with NEITHER about more than three
+        rows. They are left out.
     accuracy : float or None
-        How often the answers are right; None without answers.
+        The estimated proportion of correct answers; None without answers.
     reliability : float or None
-        How much an answer tells: 1 is always right, 0 the same whatever is right, below 0 rather wrong than
-        right. It is (sum of the diagonal - 1) / (answers - 1) of the table, in the mean over the answers.
+        How informative the answers are: 1 if they are always correct, 0 if they do not depend on the correct
+        answer, negative if they are wrong more often than by chance. For a table of k possible answers it is
+        (trace - 1) / (k - 1); pairs and triplets are averaged, weighted by the number of answers. None
+        without answers.
     tables : mapping of str to ndarray
-        For "pair" and "triplet", how often each answer (column) is given where another is right (row).
+        For "pair" and "triplet", the estimated probability of each given answer (column) for each correct
+        answer (row).
+
+    Examples
+    --------
+    >>> from likewise.active import Question, Reply
+    >>> from likewise.oracles import Annotators
+    >>> pairs = [Question.pair(0, 1), Question.pair(0, 2)]
+    >>> replies = [Reply(pair, "SAME", annotator=name) for pair in pairs for name in ("Ann", "Bob")]
+    >>> ann = Annotators(replies).annotators[0]
+    >>> ann.name, ann.n_answers, ann.n_shared, ann.tables["pair"].shape
+    ('Ann', 2, 2, (2, 2))
     """
 
     name: str | None
@@ -62,18 +79,32 @@ class Annotator:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far annotators agree on questions that two or more of them answered.
+    """The agreement of annotators on questions that two or more of them answered.
 
-    Attributes
+    Parameters
     ----------
     n_questions : int
-        How many such questions there are.
+        The number of such questions.
     observed : float or None
-        The share of pairs of answers to the same question that agree.
+        The proportion of agreement among all pairs of answers to the same question; None without such pairs.
     alpha : float or None
-        Krippendorff's alpha: 1 is full agreement, 0 what chance gives. None where it is 0 / 0.
+        Krippendorff's alpha: 1 for perfect agreement, 0 for agreement by chance. None if it is undefined
+        (0 / 0).
     kappas : mapping of (str, str) to float or None
-        Cohen's kappa of any two annotators who share questions.
+        Cohen's kappa of every two annotators who share questions; None if it is undefined.
+
+    Examples
+    --------
+    >>> from likewise.active import Question, Reply
+    >>> from likewise.oracles import Annotators
+    >>> said = {"Ann": ["SAME", "DIFFERENT"], "Bob": ["SAME", "DIFFERENT"]}
+    >>> replies = [
+    ...     Reply(Question.pair(0, i), answer, annotator=name)
+    ...     for name, answers in said.items()
+    ...     for i, answer in enumerate(answers, start=1)
+    ... ]
+    >>> Annotators(replies).agreement().kappas
+    {('Ann', 'Bob'): 1.0}
     """
 
     n_questions: int
@@ -84,7 +115,26 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The most probable answer to a question, how probable it is, and how many people answered."""
+    """The most probable answer to a question, given the answers of several people.
+
+    Parameters
+    ----------
+    question : Question
+        The pair or triplet.
+    answer : Answer
+        The most probable answer.
+    probability : float
+        The probability that it is correct.
+    n_votes : int
+        The number of people who answered.
+
+    Examples
+    --------
+    >>> from likewise.active import Answer, Question
+    >>> from likewise.oracles import Verdict
+    >>> round(Verdict(Question.pair(0, 1), Answer.SAME, probability=0.9, n_votes=2).weight, 2)
+    0.8
+    """
 
     question: Question
     answer: Answer
@@ -93,55 +143,55 @@ class Verdict:
 
     @property
     def weight(self) -> float:
-        """How much it counts as a hint: 1 for certainty, 0 for what guessing gives, 2p - 1 for a pair."""
+        """The weight as a hint: 1 for a certain answer, 0 for a random guess; 2p - 1 for a pair."""
         n = len(WORDS[self.question.kind])
         return (n * self.probability - 1) / (n - 1)
 
 
 class Annotators:
-    """Judges what several people said, by how often each of them agrees with what is probably right.
+    """Combines the answers of several people, weighted by the estimated reliability of each.
 
-    The model of Dawid and Skene (1979): question i has a right answer, drawn with shares p; annotator a says
-    l where j is right with the chance of the table t[a, j, l], independently of the others. EM climbs the
-    posterior of p and t, alternating between the chance of each answer to be right (their equation 2.5) and
-    the tables that these give (2.3 and 2.4), from the votes as a start. Somebody who is mostly wrong is then
-    believed in reverse, and somebody who always says the same counts for nothing.
+    This is the model of Dawid and Skene (1979). Question i has a correct answer, drawn with class
+    probabilities p. If j is correct, annotator a answers l with probability t[a, j, l], independently of the
+    others. EM maximises the posterior of p and t. It starts from the votes and alternates between the
+    probability of each answer being correct (their equation 2.5) and the tables given these probabilities
+    (2.3 and 2.4). The answers of somebody who is mostly wrong are thereby reversed, and those of somebody who
+    always gives the same answer have no weight.
 
-    The prior adds to the counts of each table `strength` answers for each right answer, of which the share
-    `accuracy` is right, so that the names of the answers cannot change places. Tables and shares are
-    estimated from questions that two or more annotators answered. Who shares none is taken at the prior, with
-    a warning: nothing in the answers tells how good they are.
+    The prior adds `strength` answers to each row of each table, of which the proportion `accuracy` is
+    correct, so that the answers cannot be permuted. Tables and class probabilities are estimated from
+    questions that two or more annotators answered. Annotators who share no question keep the prior, with a
+    warning, since their answers give no information about their reliability.
 
-    Pairs and triplets are judged apart. The odd one out and piles count as the pairs that they state. UNSURE
-    says nothing and is left out, as is NEITHER of more than three rows. If one annotator answered a question
-    twice the last answer counts.
+    Pairs and triplets are treated separately. Odd ones out and piles are converted to the pairs that they
+    state. UNSURE is left out, as is NEITHER about more than three rows. If an annotator answered a question
+    twice, the last answer counts.
 
     Parameters
     ----------
     replies : iterable of Reply
-        What was said, such as ``interview.replies``, or those of several interviews about the same rows.
+        The replies of an interview, ``interview.replies``, or of several interviews about the same rows.
     accuracy : float, default=0.8
-        How often an annotator is thought to be right before anything is known, between 0 and 1; for
-        triplets as well.
+        The prior mean of the accuracy of an annotator, between 0 and 1, for pairs and for triplets.
     strength : float, default=4
-        How many answers that thought is worth.
+        The weight of the prior as a number of answers.
     max_iter : int, default=1000
-        The most iterations of EM.
+        Maximum number of EM iterations.
     tol : float, default=1e-4
-        EM ends once no entry of a table changes by more.
+        EM stops when no entry of a table changes by more than this.
 
     Attributes
     ----------
     annotators : tuple of Annotator
-        What is thought of each, in the order of their first replies.
+        The estimated quality of each annotator, in the order of their first replies.
     verdicts : tuple of Verdict
-        The most probable answer to each pair and triplet, pairs first, in the order of their rows.
+        The most probable answer to each pair and triplet; pairs first, sorted by rows.
 
     Notes
     -----
-    Cost: (number of answers) x (possible answers) an iteration. If most annotators are wrong in the same way
-    they are believed; nothing but the prior stands against it. What a tray states of its pairs is not
-    independent, so that a posterior from trays is too sure of itself.
+    An iteration costs (number of answers) x (number of possible answers). If most annotators make the same
+    errors, the result follows them; only the prior counteracts this. The pairs that a tray states are not
+    independent, so the posterior of answers from trays is overconfident.
 
     References
     ----------
@@ -250,7 +300,18 @@ class Annotators:
                 )
 
     def agreement(self, kind: str = "pair") -> Agreement:
-        """Return how far the annotators agree on pairs or on triplets."""
+        """Return the agreement of the annotators.
+
+        Parameters
+        ----------
+        kind : {"pair", "triplet"}, default="pair"
+            The kind of question.
+
+        Returns
+        -------
+        Agreement
+            The observed agreement, Krippendorff's alpha and Cohen's kappas.
+        """
         if kind not in WORDS:
             raise ValueError(f"kind must be one of {tuple(WORDS)}, got {kind!r}.")
         votes = self._votes[kind]
@@ -272,7 +333,18 @@ class Annotators:
         return found
 
     def posterior(self, question: Question) -> dict[Answer, float]:
-        """Return how probable each answer to a pair or triplet is, which somebody must have answered."""
+        """Return the posterior probability of each answer to a question.
+
+        Parameters
+        ----------
+        question : Question
+            A pair or triplet that somebody answered. Any other question raises a SupervisionError.
+
+        Returns
+        -------
+        dict of Answer to float
+            The probability that each answer is correct.
+        """
         rows = tuple(sorted(question.rows))
         if question.kind not in WORDS or rows not in self._questions[question.kind]:
             raise SupervisionError(
@@ -286,16 +358,22 @@ class Annotators:
         return dict(zip(words, chances, strict=True))
 
     def supervision(self, n_samples: int) -> Supervision:
-        """Return the verdicts as hints for methods that weigh them.
+        """Return the verdicts as weighted hints.
 
-        The weight of a pair is 2p - 1 for the chance p that it is right, that of a triplet (4p - 1) / 3: 1
-        for certainty, as a hint without a weight has, and 0 for a guess, which is left out. (Log odds would
-        be weights of a likelihood; but they have no bound, and penalties are weighed against distances.)
+        If p is the probability that a verdict is correct, the weight of a pair is 2p - 1 and that of a
+        triplet (4p - 1) / 3. This is 1 for a certain answer, the same as for a hint without a weight, and 0
+        for a random guess, which is left out. (Log odds would be the weights of a likelihood, but they are
+        not bounded, and penalties are compared with distances.)
 
         Parameters
         ----------
         n_samples : int
-            The number of rows that the questions are about.
+            The number of rows of the data.
+
+        Returns
+        -------
+        Supervision
+            Must-links, cannot-links and triplets with their weights.
         """
         kept = [verdict for verdict in self.verdicts if verdict.weight > 1e-9]
         by_word = {word: [v for v in kept if v.answer is word] for word in WORDS["pair"]}
@@ -315,7 +393,13 @@ class Annotators:
         )
 
     def describe(self) -> str:
-        """Return a table to read: each annotator, and how far they agree."""
+        """Return a text table of the annotators and their agreement.
+
+        Returns
+        -------
+        str
+            One line per annotator, and one for pairs and for triplets with shared questions.
+        """
         lines = [f"{'annotator':<16}{'answers':>8}{'shared':>8}{'unsure':>8}{'right':>8}{'reliable':>10}"]
         for one in self.annotators:
             right, reliable = (f"{v:.2f}" if v is not None else "" for v in (one.accuracy, one.reliability))

@@ -1,4 +1,4 @@
-"""An oracle that asks any function: a dialogue, a service, a language model."""
+"""An oracle that calls a function, such as a dialogue, a web service or a language model."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from likewise.exceptions import OracleError
 
 
 class CallableOracle:
-    """Answers as a function does, which may be asynchronous and may fail.
+    """Answers with the result of a function, which may be asynchronous and may fail.
 
-    What an interview was told before a failure stays told: an :class:`~likewise.exceptions.OracleError` ends
-    :func:`~likewise.active.simulate`, and the same interview goes on with the same question later.
+    An :class:`~likewise.exceptions.OracleError` ends :func:`~likewise.active.simulate`. The interview keeps
+    the answers before the failure and can be continued later with the same question.
 
     Parameters
     ----------
     function : callable
-        Called with a :class:`~likewise.active.Question`; returns what ``question.fitting`` takes: an answer
-        or its word, for the odd one out a row number too, for piles a list of lists of rows. Or a
-        :class:`~likewise.active.Reply` to that question, or an awaitable of any of these.
+        Called with a :class:`~likewise.active.Question`. It returns any answer that
+        :meth:`Question.fitting <likewise.active.Question.fitting>` accepts, a
+        :class:`~likewise.active.Reply` to the question, or an awaitable of one of these.
     retries : int, default=0
-        How many more times it is called if it raises, or returns what does not answer the question.
+        The number of further calls if the function raises an error or returns an invalid answer.
     budget : int, optional
-        The most calls, failed ones among them. A question beyond is an error that says so.
+        Maximum number of calls, including failed ones. Further questions raise an OracleError.
 
     Attributes
     ----------
     n_calls : int
-        How often the function was called.
+        The number of calls so far.
 
     Examples
     --------
@@ -66,7 +66,18 @@ class CallableOracle:
         self.n_calls = 0
 
     def answer(self, question: Question) -> Answer | OddOne | Piles | Reply:
-        """Return what the function says to the question."""
+        """Call the function with a question.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        Answer, OddOne, Piles or Reply
+            The answer of the function.
+        """
         problem: Exception | None = None
         tries = 0
         while tries <= self.retries:
@@ -104,6 +115,6 @@ def _awaited(said: Awaitable[Any]) -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(wait())
-    # Within a running loop, as in a notebook, a second one needs a thread of its own.
+    # If a loop is running, as in a notebook, a second one needs another thread.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, wait()).result()

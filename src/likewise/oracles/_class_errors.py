@@ -82,7 +82,18 @@ class CoarseOracle:
         self._truth = LabelOracle([merged[code] if code >= 0 else None for code in labels.label_codes])
 
     def answer(self, question: Question) -> Answer | OddOne | Piles:
-        """Return the answer of the groups."""
+        """Answer a question by the groups of the rows.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        Answer, OddOne or Piles
+            The answer; UNSURE if a class is unknown.
+        """
         return self._truth.answer(question)
 
 

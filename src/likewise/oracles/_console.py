@@ -1,4 +1,4 @@
-"""An oracle that is a person at a terminal."""
+"""An oracle that asks a person at a terminal."""
 
 from __future__ import annotations
 
@@ -17,15 +17,25 @@ from likewise.active import Answer, Interview, OddOne, Piles, Question, Reply, S
 from likewise.exceptions import OracleError, SupervisionError, render
 from likewise.oracles._keys import Typed
 
-_MOST_WRONG = 20  # a pipe that gives so many wrong lines in a row is not somebody who answers
+_MOST_WRONG = 20  # after this many invalid lines in a row, input from a pipe is given up
 _PILES = "123456789abc"
 _ASIDE = "-"
-CHECK_EVERY = 5  # odd answers are looked for after every 5th answer, since that may cost a fit
-_ODD = 0.5  # chance of being wrong from which an answer is pointed out
+CHECK_EVERY = 5  # check for suspicious answers after every 5th answer, since this may cost a fit
+_ODD = 0.5  # answers are pointed out from this probability of being wrong on
 
 
-class Wish(enum.StrEnum):
-    """What a person may want in place of answering."""
+class Wish(enum.StrEnum):  # numpydoc ignore=PR01
+    """A request that a person makes instead of answering: skip the question, go back, or quit.
+
+    Examples
+    --------
+    >>> import io
+    >>> from likewise.active import Question
+    >>> from likewise.oracles import ConsoleOracle, Wish
+    >>> person = ConsoleOracle(input=io.StringIO("s\\n"), output=io.StringIO())
+    >>> person.put(Question.pair(0, 1)) is Wish.SKIP
+    True
+    """
 
     SKIP = "skip"
     BACK = "back"
@@ -33,7 +43,7 @@ class Wish(enum.StrEnum):
 
 
 _WISHES = {"s": Wish.SKIP, "b": Wish.BACK, "q": Wish.QUIT}
-_CHOICES = {"k": "keep", "r": "ask again", "": "go on", "q": "quit"}  # for an answer that looks odd
+_CHOICES = {"k": "keep", "r": "ask again", "": "go on", "q": "quit"}  # for a suspicious answer
 _LONG = {
     "yes": "y",
     "same": "y",
@@ -54,7 +64,7 @@ Said = Answer | OddOne | Piles
 
 @dataclass(frozen=True)
 class _Form:
-    """How a kind of question is put: the words, and what each key means and is called."""
+    """The text of a kind of question, and the answer and description of each key."""
 
     text: str
     keys: dict[str, tuple[Said, str]]
@@ -82,7 +92,7 @@ class _Form:
         return cls(f"{text} {example}.", {**unsure})
 
     def hint(self) -> str:
-        """Return the keys in brief."""
+        """Return a short description of the keys."""
         digits = [key for key in self.keys if key.isdecimal() and key != "0"]
         numbers = [f"{digits[0]}-{digits[-1]} that one"] if digits else []
         words = [
@@ -93,24 +103,31 @@ class _Form:
 
 
 class ConsoleOracle:
-    """Asks a person at a terminal, or whoever writes lines to a pipe.
+    """Asks a person at a terminal, or a program that writes lines to a pipe.
 
-    Keys are y (yes), n (no) and u (unsure) for a pair; the number of the odd one, or 0 for none, for a
-    triplet and for the odd one out, where a is all; and for a tray the pile of each row in turn, such as
-    1121-2, with - for a row that is set aside. Besides s skips the question, b goes back to the one before
-    and takes its answer back, q quits, and ? tells more. At a terminal a key counts as it is pressed, but for
-    trays; from a pipe come lines, which may be words: yes, no, unsure, skip, back, quit.
+    ======== ==============================================================================
+    question keys
+    ======== ==============================================================================
+    pair     y (yes), n (no)
+    triplet  the number of the odd one; 0 if there is none
+    odd      the number of the odd one; a if all belong together; 0 if there is no single one
+    piles    the pile of each row in turn, such as 1121-2, with - for a row that is set aside
+    any      u (unsure), s (skip), b (back: undo the previous answer), q (quit), ? (help)
+    ======== ==============================================================================
+
+    At a terminal keys take effect at once, except for trays. Input from a pipe is read by lines and may also
+    contain words: yes, no, unsure, skip, back, quit.
 
     Parameters
     ----------
     show : callable, optional
-        Called with a row number, returns the text that is shown of the row. By default its number.
-    input, output : text streams, optional
-        Where answers come from and questions go. By default stdin and stderr.
+        Called with a row number; returns the text that is shown for the row. By default its number.
+    input, output : text stream, optional
+        The streams for answers and questions. By default stdin and stderr.
     annotator : str, optional
-        The person's name, kept with the answers.
+        The name of the person, recorded with the answers.
     width : int, optional
-        Where lines are broken. By default the width of the terminal.
+        Maximum line length. By default the width of the terminal.
 
     Examples
     --------
@@ -142,14 +159,26 @@ class ConsoleOracle:
         self.show = show
         self.annotator = annotator
         self.width = width
-        # A program without a terminal may have no stdin at all; then nobody answers.
+        # A program without a terminal may have no stdin at all; then the input is empty.
         self._typed = Typed((sys.stdin or io.StringIO()) if input is None else input)
         self._output = output
 
     # ------------------------------------------------------------------ one question
 
     def answer(self, question: Question) -> Reply:
-        """Ask until there is an answer. There is nothing to skip to or to go back to here."""
+        """Ask a question until it is answered. Skip and back are not available here.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        Reply
+            The answer with the annotator, the time and the duration. An OracleError is raised if the person
+            quits.
+        """
         said = self.put(question)
         while said in (Wish.SKIP, Wish.BACK):
             self.say("Here you cannot skip or go back; u is unsure, q quits.")
@@ -159,7 +188,20 @@ class ConsoleOracle:
         raise OracleError(f"“{question.text}” was not answered: the person stopped.", question)
 
     def put(self, question: Question, heading: str = "") -> Reply | Wish:
-        """Show a question and return the reply, or what is wanted in place of one; the end of input quits."""
+        """Show a question and read the answer.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+        heading : str, default=""
+            A line of text to show above the question.
+
+        Returns
+        -------
+        Reply or Wish
+            The answer, or the request to skip, go back or quit. The end of the input means quit.
+        """
         form = _Form.of(question)
         if heading:
             self.say(heading)
@@ -197,7 +239,7 @@ class ConsoleOracle:
                 )
 
     def _next(self, question: Question, prompt: str, *, enter: bool = False) -> str | None:
-        """Return what is typed next; empty lines are passed over, unless `enter` is true."""
+        """Return the next input; empty lines are ignored, unless `enter` is true."""
         if self._takes_key(question):
             key = self._typed.key(lambda: self._write(prompt), enter=enter)
             return key if key is None else key.lower()
@@ -211,7 +253,7 @@ class ConsoleOracle:
         return self._typed.by_key and question.kind != "piles" and len(question.rows) < 10
 
     def _echo(self, word: str, question: Question) -> None:
-        # A terminal that reads a line has shown it already.
+        # A terminal that reads whole lines shows them itself.
         if self._takes_key(question) or not self._typed.echoes:
             self.say(word)
 
@@ -239,24 +281,25 @@ class ConsoleOracle:
         heading: Callable[[Interview], str] | None = None,
         check: bool = False,
     ) -> bool:
-        """Put the questions of an interview until there are no more, or the person quits.
+        """Ask the questions of an interview until there are no more, or the person quits.
 
         Parameters
         ----------
         interview : Interview
-            It holds the answers afterwards, and also if this is interrupted.
+            The interview. The answers are recorded at once, so they are kept if this is interrupted.
         after : callable, optional
-            Called with the interview after every answer, skip and step back: the place to save it.
+            Called with the interview after every answer, skip and undo, for example to save it.
         heading : callable, optional
-            Called with the interview before every question; the text is shown above it.
+            Called with the interview before every question; returns the text to show above it. By default
+            the number of the question.
         check : bool, default=False
-            Whether to point out answers that look odd, each once: after every fifth answer and at the end,
-            and at a terminal only. The person may keep such an answer, answer again, or go on.
+            Whether to point out answers that look wrong, each once, after every fifth answer and at the end.
+            The person may keep such an answer, answer again, or go on. Has no effect without a terminal.
 
         Returns
         -------
         bool
-            True if there was nothing more to ask, False if the person quit.
+            True if there is nothing left to ask, False if the person quit.
         """
         question = interview.ask()
         pointed_out: set[Hashable] = set()
@@ -292,7 +335,7 @@ class ConsoleOracle:
         pointed_out: set[Hashable],
         after: Callable[[Interview], Any] | None,
     ) -> Question | Wish | None:
-        """Point out answers that look odd, if a check is due; return the question to ask again, or QUIT."""
+        """Point out suspicious answers, if a check is due; return the question to ask again, or QUIT."""
         if interview.n_asked % CHECK_EVERY and not interview.finished:
             return None
         while (suspect := _find_new(interview, pointed_out)) is not None:
@@ -312,9 +355,9 @@ class ConsoleOracle:
         return None
 
     def _choose(self, interview: Interview, suspect: Suspect) -> str:
-        """Point out an answer and return the key that is pressed; the end of input quits."""
+        """Point out an answer and return the key that is pressed; the end of the input means quit."""
         number = interview.replies.index(suspect.reply) + 1
-        self._typed.drop_typed_ahead()  # an Enter pressed after the last answer says nothing about this one
+        self._typed.drop_typed_ahead()  # an Enter pressed after the last answer does not refer to this one
         self.say(f"\nAnswer {number} looks odd: {_plain(describe_suspect(interview, suspect))}.")
         while True:
             prompt = "k keeps it (it then counts twice), r asks again, Enter leaves it. "
@@ -341,7 +384,13 @@ class ConsoleOracle:
     # ------------------------------------------------------------------ writing
 
     def say(self, text: str) -> None:
-        """Write a line."""
+        """Write a line to the output.
+
+        Parameters
+        ----------
+        text : str
+            The line, without its end.
+        """
         self._write(text + "\n")
 
     def _write(self, text: str) -> None:
@@ -361,7 +410,7 @@ class ConsoleOracle:
 
 
 def _plain(text: str) -> str:
-    """Leave out what would steer the terminal instead of being shown."""
+    """Replace control characters by spaces."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
@@ -373,14 +422,14 @@ def _counted(interview: Interview) -> str:
 def find_odd(interview: Interview) -> list[Suspect]:
     """Return the answers that are probably wrong and were not confirmed, most suspicious first.
 
-    Fewer than five answers are too few to tell.
+    The result is empty with fewer than five answers.
     """
     suspects = interview.suspects if interview.n_asked >= CHECK_EVERY else ()
     return [suspect for suspect in suspects if suspect.chance >= _ODD and not suspect.confirmed]
 
 
 def _find_new(interview: Interview, pointed_out: set[Hashable]) -> Suspect | None:
-    """Return the first odd answer that was not pointed out before and is the last to its question."""
+    """Return the first suspicious answer that is new and is the last one to its question."""
     last = {reply.question.key: reply for reply in interview.replies}
     for suspect in find_odd(interview):
         key = suspect.question.key
@@ -390,7 +439,7 @@ def _find_new(interview: Interview, pointed_out: set[Hashable]) -> Suspect | Non
 
 
 def describe_suspect(interview: Interview, suspect: Suspect) -> str:
-    """Return an odd answer in words: the question, the answer, and how much speaks against it."""
+    """Return a suspicious answer as text: the question, the answer, and what contradicts it."""
     name = str if interview.ids is None else interview.ids.__getitem__
     reply = suspect.reply
     if reply.question.kind == "pair":
@@ -405,7 +454,7 @@ def describe_suspect(interview: Interview, suspect: Suspect) -> str:
 
 
 def _meant(typed: str, question: Question, form: _Form) -> Wish | tuple[Said, str] | None:
-    """Return what was meant, with the words for it; None if it is not known."""
+    """Return the answer or request that was typed, with its description; None if it is invalid."""
     words = _LONG | _TWO_OF_THREE if question.kind == "triplet" else _LONG
     key = words.get(typed, typed)
     if key in _WISHES:

@@ -83,7 +83,18 @@ class FatigueOracle(ErringOracle):
         return (1 - progress) * self.rate + progress * self.final_rate
 
     def answer(self, question: Question) -> Answer | OddOne | Piles:
-        """Return the answer of the classes, or a wrong one; a repeated question gets its first answer."""
+        """Answer a question, possibly wrongly. A repeated question gets its first answer.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        Answer, OddOne or Piles
+            The answer; UNSURE if a class is unknown.
+        """
         self._truth.answer(question)  # raises an error if a row does not exist, before the question counts
         self._rates.setdefault(question.key, self.current_rate)
         return super().answer(question)

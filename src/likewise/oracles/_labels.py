@@ -1,4 +1,4 @@
-"""An oracle that knows the classes."""
+"""An oracle that knows the classes and makes no errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likewise.supervision import Supervision
 
 
 def read_classes(y: Any) -> Supervision:
-    """Return the true classes of rows as labels; -1 is a class, and a Series counts by position."""
+    """Return the true classes of rows as labels; -1 is a class, and the index of a Series is ignored."""
     return Supervision.from_labels(y.to_numpy() if hasattr(y, "to_numpy") else y, missing=None)
 
 
@@ -20,8 +20,8 @@ class LabelOracle:
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        The class of each row; None and NaN mean that it is not known, and the answer then is UNSURE. Of a
-        tray such rows are set aside, and the others sorted.
+        The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE. On a
+        tray, such rows are set aside and the others are sorted.
 
     Examples
     --------
@@ -40,7 +40,18 @@ class LabelOracle:
         self._codes = read_classes(y).label_codes
 
     def answer(self, question: Question) -> Answer | OddOne | Piles:
-        """Return what the classes say."""
+        """Answer a question by the classes of the rows.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        Answer, OddOne or Piles
+            The correct answer; UNSURE if a class is unknown.
+        """
         if max(question.rows) >= len(self._codes):
             raise SupervisionError(
                 f"the question names row {max(question.rows)}, but the oracle knows the classes of "

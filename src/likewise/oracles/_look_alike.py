@@ -73,7 +73,18 @@ class LookAlikeOracle(ErringOracle):
         self._scale = _compute_scale(self._compute_weights(i, j, distances), self.rate)
 
     def error_chance(self, i: int, j: int) -> float:
-        """Return the chance p(i, j) of a wrong answer to a pair; 0 if a class is unknown."""
+        """Return the chance p(i, j) of a wrong answer to a pair.
+
+        Parameters
+        ----------
+        i, j : int
+            The two rows.
+
+        Returns
+        -------
+        float
+            The chance of a wrong answer; 0 if a class is unknown.
+        """
         question = Question.pair(i, j)
         if self._truth.answer(question) is Answer.UNSURE:
             return 0.0

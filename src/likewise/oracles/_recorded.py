@@ -1,4 +1,4 @@
-"""An oracle that repeats what was answered before."""
+"""An oracle that repeats earlier answers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Missing = Literal["raise", "unsure"]
 
 
 class RecordedOracle:
-    """Answers as was answered before; of several replies to a question the last one counts.
+    """Repeats earlier answers. If a question was answered several times, the last answer counts.
 
     Parameters
     ----------
     replies : iterable of Reply
-        What was said, such as ``interview.replies``.
+        The earlier replies, such as ``interview.replies``.
     missing : {"raise", "unsure"}, default="raise"
-        What becomes of a question that nobody answered: an error, or UNSURE.
+        Whether a question without an earlier answer raises a SupervisionError or is answered UNSURE.
 
     Examples
     --------
@@ -41,7 +41,18 @@ class RecordedOracle:
             self._replies[reply.question.key] = reply
 
     def answer(self, question: Question) -> Answer | OddOne | Piles:
-        """Return what was said to the question."""
+        """Return the earlier answer to a question.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        Answer, OddOne or Piles
+            The earlier answer; UNSURE if there is none and `missing` is "unsure".
+        """
         reply = self._replies.get(question.key)
         if reply is not None:
             return reply.to(question)

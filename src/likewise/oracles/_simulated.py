@@ -1,4 +1,4 @@
-"""What simulated annotators share: the true answer, and how errors are drawn from the chance of each pair."""
+"""The base class of simulated annotators, which draws errors from the error chances of pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 Pairs = Sequence[tuple[int, int]]
 
 PROBABILITY = Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1))
-_STREAMS = {"odd": (1,), "piles": (2,)}  # keeps their draws apart from those of a triplet of the same rows
+_STREAMS = {"odd": (1,), "piles": (2,)}  # separates their draws from those of a triplet of the same rows
 
 
 def check_argument(owner: str, name: str, value: Any, rule: Rule) -> None:
@@ -65,7 +65,20 @@ class ErringOracle(ABC):
         """Return the mean chance that these pairs of rows are misjudged."""
 
     def answer(self, question: Question) -> Answer | OddOne | Piles:
-        """Return the answer of the classes, or a wrong one."""
+        """Answer a question by the classes of the rows, possibly wrongly.
+
+        The same question always gets the same answer.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        Answer, OddOne or Piles
+            The answer; UNSURE if a class is unknown.
+        """
         # Draw for the rows in ascending order, then translate to the order of the question.
         rows = question.key[1]
         ordered = Question(question.kind, rows)
