@@ -70,10 +70,11 @@ pictures: $(VENV)/.run  ## the pictures of the README and the pages
 	$(BIN)/python examples/two_moons.py
 	$(BIN)/python examples/pages_of_digits.py
 
-lint: $(VENV)/.dev  ## form and types
+lint: $(VENV)/.dev  ## style, types and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/check_docstrings.py
 	@if command -v npm >/dev/null && $(MAKE) --no-print-directory tools/node_modules/.made; \
 		then $(MAKE) --no-print-directory types; \
 		else echo "types of the pages and of public names are not checked: npm or its packages are not available"; fi

@@ -11,6 +11,7 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from types import ModuleType
 
 from numpydoc.validate import validate
@@ -21,6 +22,11 @@ import likewise
 CHECKS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03"}
 # What every scikit-learn estimator has and documents in the same words.
 INHERITED = {"get_params", "set_params", "get_metadata_routing"}
+
+
+def is_protocol(value: type) -> bool:
+    """Return whether a class is a protocol."""
+    return bool(getattr(value, "_is_protocol", False))
 
 
 def list_packages() -> list[ModuleType]:
@@ -57,8 +63,11 @@ def list_public(module: ModuleType) -> Iterator[str]:
 def find_problems(name: str) -> list[str]:
     """Return what is wrong with the docstring of a name."""
     report = validate(name)
-    found = [f"{code} {text}" for code, text in report["errors"] if code in CHECKS]
     value = pkgutil.resolve_name(name)
+    # numpydoc reads the signature of the metaclass of an enumeration or a protocol.
+    has_own_signature = not (inspect.isclass(value) and (issubclass(value, Enum) or is_protocol(value)))
+    checks = CHECKS if has_own_signature else CHECKS - {"PR01"}
+    found = [f"{code} {text}" for code, text in report["errors"] if code in checks]
     if inspect.isclass(value) and not issubclass(value, BaseException) and ">>>" not in (value.__doc__ or ""):
         found.append("no example")
     return found

@@ -24,7 +24,7 @@ _NO_REASON = Reason()
 LARGEST_TRAY = 12  # people cannot compare more items than this at once
 
 
-class Answer(enum.StrEnum):  # numpydoc ignore=PR01
+class Answer(enum.StrEnum):
     """The answers to questions that are a single word.
 
     ======== ==================================================================================

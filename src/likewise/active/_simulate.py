@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 Score = Callable[[Any, Any], float]
 
 
-class Oracle(Protocol):  # numpydoc ignore=PR01
+class Oracle(Protocol):
     """The protocol of oracles, which answer questions: any object with a method `answer`.
 
     No base class is needed. :mod:`likewise.oracles` has oracles that know the classes, simulate errors, call

@@ -351,7 +351,7 @@ def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
 NEEDS = ("labels", "proba", "classes")
 
 
-class Strategy(Protocol):  # numpydoc ignore=PR01
+class Strategy(Protocol):
     """The protocol of query strategies: any object with `name`, `needs` and `choose`.
 
     A strategy is a function of the :class:`State` that it is given and keeps nothing between calls; write it

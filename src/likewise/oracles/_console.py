@@ -24,7 +24,7 @@ CHECK_EVERY = 5  # check for suspicious answers after every 5th answer, since th
 _ODD = 0.5  # answers are pointed out from this probability of being wrong on
 
 
-class Wish(enum.StrEnum):  # numpydoc ignore=PR01
+class Wish(enum.StrEnum):
     """A request that a person makes instead of answering: skip the question, go back, or quit.
 
     Examples
