@@ -79,7 +79,18 @@ class Rule:
 
 
 def integer(low: int) -> Rule:
-    """Return the rule that a parameter is an integer of at least `low`."""
+    """Return the rule that a parameter is an integer of at least `low`.
+
+    Parameters
+    ----------
+    low : int
+        The smallest allowed value.
+
+    Returns
+    -------
+    rule : Rule
+        The rule. It rejects booleans.
+    """
     return Rule(
         f"an integer of at least {low}",
         lambda v: isinstance(v, int | np.integer) and not isinstance(v, bool) and bool(v >= low),
@@ -87,7 +98,20 @@ def integer(low: int) -> Rule:
 
 
 def real(low: float, *, strict: bool = False) -> Rule:
-    """Return the rule that a parameter is a finite number of at least `low`, or with `strict` above it."""
+    """Return the rule that a parameter is a finite number of at least `low`.
+
+    Parameters
+    ----------
+    low : float
+        The lower bound.
+    strict : bool, default=False
+        Whether the number must be greater than `low`.
+
+    Returns
+    -------
+    rule : Rule
+        The rule. It rejects booleans.
+    """
     return Rule(
         f"a number {'above' if strict else 'of at least'} {low:g}",
         lambda v: (
@@ -100,7 +124,18 @@ def real(low: float, *, strict: bool = False) -> Rule:
 
 
 def choice(*options: Any) -> Rule:
-    """Return the rule that a parameter is one of the options, of the same type."""
+    """Return the rule that a parameter is one of the options.
+
+    Parameters
+    ----------
+    *options : object
+        The allowed values. A value is allowed if it is equal to an option and has the same type.
+
+    Returns
+    -------
+    rule : Rule
+        The rule.
+    """
     return Rule(
         "one of " + ", ".join(map(repr, options)),
         lambda v: any(v is o or (type(v) is type(o) and v == o) for o in options),
@@ -108,12 +143,23 @@ def choice(*options: Any) -> Rule:
 
 
 def either(*rules: Rule) -> Rule:
-    """Return the rule that a parameter satisfies at least one of the rules."""
+    """Return the rule that a parameter satisfies at least one of the rules.
+
+    Parameters
+    ----------
+    *rules : Rule
+        The alternatives.
+
+    Returns
+    -------
+    rule : Rule
+        The combined rule. Its error message lists the alternatives.
+    """
     return Rule(" or ".join(rule.wanted for rule in rules), lambda v: any(rule.holds(v) for rule in rules))
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
-    """Refuse a parameter of an estimator that breaks its rule."""
+    """Raise a ValueError if a parameter of an estimator breaks its rule."""
     for name, rule in rules.items():
         value = getattr(estimator, name)
         if not rule.holds(value):
@@ -121,7 +167,7 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
 
 
 def check_no_times(X: Any, owner: str) -> None:
-    """Refuse rows that hold dates, times or durations, which NumPy would turn into counts of some unit."""
+    """Refuse rows with dates, times or durations, which NumPy would convert to counts of some unit."""
     columns = getattr(X, "dtypes", None)
     kinds = {} if columns is None or not hasattr(columns, "items") else dict(columns.items())
     times = {name: dtype for name, dtype in kinds.items() if getattr(dtype, "kind", "") in "mM"}
@@ -146,9 +192,9 @@ def describe_crowd(
     hints: Supervision,
     rows: np.ndarray | None = None,
 ) -> Described | None:
-    """Return an error or a warning that names more than `n_clusters` rows that must all be apart, if any.
+    """Return an error or a warning about more than `n_clusters` rows that must all be apart, if any.
 
-    The closure and the hints may be about `rows` alone.
+    The closure and the hints may cover only `rows`.
     """
     apart = find_crowd(closure, n_clusters)
     if not len(apart):
@@ -166,9 +212,9 @@ def describe_crowd(
 
 
 def warn_caller(message: str | Warning, category: type[Warning] = LikewiseWarning) -> None:
-    """Warn about the line that called likewise, past our own frames and scikit-learn's around a fit.
+    """Warn with the stack level of the line that called likewise or scikit-learn.
 
-    A warning that is given as an object keeps its class and its fields.
+    A warning that is passed as an object keeps its class and its fields.
     """
     frame = inspect.currentframe()
     level = 0
@@ -182,14 +228,14 @@ def warn_caller(message: str | Warning, category: type[Warning] = LikewiseWarnin
 
 @dataclass(frozen=True)
 class Warned:
-    """A warning that was caught in a fit, perhaps in another process, to be given to the caller."""
+    """A warning that was caught during a fit, possibly in another process, to be repeated to the caller."""
 
     category: type[Warning]
     message: LikewiseWarning | str
 
     @classmethod
     def from_record(cls, record: warnings.WarningMessage, before: str = "") -> Warned:
-        """Keep what `warnings.catch_warnings` recorded, with `before` in front of its text."""
+        """Store a warning recorded by `warnings.catch_warnings`, with `before` in front of its text."""
         message = record.message
         if isinstance(message, LikewiseWarning):
             return cls(record.category, message.add_text_before(before) if before else message)
@@ -197,7 +243,7 @@ class Warned:
 
 
 def repeat_warnings(warned: Iterable[Warned]) -> None:
-    """Give the caller the first warning of each category, with the number of the others."""
+    """Repeat the first warning of each category to the caller, with the number of the others."""
     found: dict[type[Warning], list[Warned]] = {}
     for one in warned:
         found.setdefault(one.category, []).append(one)
@@ -210,7 +256,7 @@ def repeat_warnings(warned: Iterable[Warned]) -> None:
 
 
 class Progress:
-    """Tells scikit-learn's callbacks of the starts and the iterations of a fit; does nothing without them."""
+    """Reports the starts and iterations of a fit to scikit-learn's callbacks, if there are any."""
 
     def __init__(self, estimator: Any, X: Any, n_starts: int) -> None:
         self._estimator = estimator
@@ -223,14 +269,14 @@ class Progress:
             self._fit.call_on_fit_task_begin(estimator=estimator, X=X)
 
     def begin(self, max_iter: int) -> None:
-        """One start of the algorithm begins."""
+        """Report that a start of the algorithm begins."""
         if self._fit is not None:
             self._start = self._fit.subcontext(task_name=f"start {self._n_begun}", max_subtasks=max_iter)
             self._n_begun += 1
             self._start.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
 
     def step(self) -> bool:
-        """One iteration is done. True if a callback asks to stop."""
+        """Report that an iteration is done. Return True if a callback requests a stop."""
         if self._start is None:
             return False
         task = self._start.subcontext(task_name="iteration")
@@ -238,24 +284,24 @@ class Progress:
         return bool(task.call_on_fit_task_end(estimator=self._estimator, X=self._X))
 
     def end(self) -> None:
-        """The start that began last is over."""
+        """Report that the current start is over."""
         if self._start is not None:
             self._start.call_on_fit_task_end(estimator=self._estimator, X=self._X)
             self._start = None
 
     def finish(self) -> None:
-        """The fit is over."""
+        """Report that the fit is over."""
         if self._fit is not None:
             self._fit.call_on_fit_task_end(estimator=self._estimator, X=self._X)
 
 
 def _kind(X: Any) -> str:
-    """Return what rows are called in a message."""
+    """Return the name of the type of X for an error message."""
     return f"a Dask {type(X).__name__}" if lies_elsewhere(X) else type(X).__name__
 
 
 def _look(block: Block) -> tuple[int, int, float]:
-    """Return where the first value of a block that is not finite is, and it; else -1, -1 and the largest."""
+    """Return row, column and value of the first non-finite entry of a block, else -1, -1, largest size."""
     X = block.X
     largest = max(float(X.max(initial=0.0)), -float(X.min(initial=0.0)))
     if np.isfinite(largest):  # a maximum with NaN in it is NaN
@@ -265,7 +311,7 @@ def _look(block: Block) -> tuple[int, int, float]:
 
 
 def check_finite(X: Rows, name: str) -> float:
-    """Return the largest size of a value, after a pass that refuses what is not finite."""
+    """Return the largest absolute value; raise a ValueError if a value is not finite."""
     most = 0.0
     for number, (row, column, largest) in enumerate(X.map(_look)):
         if row >= 0:
@@ -279,13 +325,13 @@ def check_finite(X: Rows, name: str) -> float:
     return most
 
 
-# Weighted sums of squares above this are near to overflow, and weights below this to underflow.
+# Weighted sums of squares above the first are close to overflow, weights below the second to underflow.
 _LARGEST_SUM = float(np.finfo(np.float64).max) * 2.0**-100
 _SMALLEST_WEIGHT = 2.0**-900
 
 
 class HintedEstimator(CallbackSupportMixin, BaseEstimator):
-    """Base of every estimator that takes hints: ``fit(X, supervision=hints)``.
+    """Base class of estimators that take hints: ``fit(X, supervision=hints)``.
 
     Hints are routed by default if scikit-learn's metadata routing is enabled.
 
@@ -296,6 +342,29 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         any other kind are refused with an error. Set by each subclass.
     parameter_rules : dict of str to Rule
         Which values each parameter may have. Set by each subclass.
+
+    Examples
+    --------
+    A transformer that divides each column by the mean difference between must-linked rows:
+
+    >>> import numpy as np
+    >>> from likewise import Supervision
+    >>> from likewise.base import HintedEstimator, validate_fit, validate_rows
+    >>> class LinkScaler(HintedEstimator):
+    ...     supported_hints = frozenset({"links"})
+    ...
+    ...     def fit(self, X, y=None, *, supervision=None):
+    ...         X, hints = validate_fit(self, X, y, supervision)
+    ...         first, second = hints.must.T
+    ...         self.scale_ = np.abs(X[first] - X[second]).mean(axis=0)
+    ...         return self
+    ...
+    ...     def transform(self, X):
+    ...         return validate_rows(self, X) / self.scale_
+    >>> hints = Supervision.from_links(3, must=[(0, 1), (1, 2)])
+    >>> scaler = LinkScaler().fit([[0, 0], [1, 10], [2, 20]], supervision=hints)
+    >>> scaler.transform([[3, 30]])
+    array([[3., 3.]])
     """
 
     feature_names_in_: np.ndarray
@@ -304,7 +373,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     parameter_rules: ClassVar[dict[str, Rule]] = {}
     _reads_blocks: ClassVar[bool] = False  # whether `fit` takes rows that are not in memory
     _rescales_rows: ClassVar[bool] = False  # whether rows too small to square are multiplied first
-    # Powers of two that rows and weights are multiplied by; 1 unless their squares or sums leave the range.
+    # Powers of two that rows and weights are multiplied by; 1 unless squares or sums over- or underflow.
     _row_unit: float = 1.0
     _weight_unit: float = 1.0
     _largest_squares: float = 0.0  # a bound on the sum of the squares of all differences from a row
@@ -314,7 +383,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         check_parameters(self, self.parameter_rules)
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
-        """Check the rows: dense, finite, two axes; float32 stays float32 and all else becomes float64."""
+        """Validate the rows: dense, finite, two-dimensional. float32 is kept; other types become float64."""
         check_no_times(X, type(self).__name__)
         if isinstance(X, Rows) or lies_elsewhere(X):
             raise TypeError(
@@ -331,7 +400,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return checked
 
     def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
-        """Refuse values too large for what every method does: square differences and add them up."""
+        """Refuse values so large that a sum of squared differences would overflow."""
         if largest > float(np.sqrt(np.finfo(dtype).max / (4.0 * size))):
             raise ValueError(
                 f"{type(self).__name__}: X has a value of size {largest:.3g}, too large to square in "
@@ -339,7 +408,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             )
 
     def _choose_row_unit(self, largest: float, dtype: Any, size: int) -> None:
-        """Choose what rows that are too small to square are multiplied by, or refuse them."""
+        """Choose the factor for rows that are too small to square, or refuse these rows."""
         info = np.finfo(dtype)
         self._row_unit = 1.0
         if self._rescales_rows and 0.0 < largest < float(info.tiny) ** 0.25:  # fourth powers underflow
@@ -352,7 +421,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         self._largest_squares = 4.0 * size * (largest * self._row_unit) ** 2
 
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
-        """Return rows that may be read in blocks, checked, and multiplied by ``_row_unit``."""
+        """Return validated rows, which may be read in blocks, multiplied by ``_row_unit``."""
         rows = self._check_given_rows(X, reset=reset)
         if self._row_unit == 1.0:
             return rows
@@ -361,7 +430,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return rows.through(partial(np.multiply, self._row_unit))
 
     def _check_given_rows(self, X: Any, *, reset: bool) -> Rows:
-        """Check an array as :meth:`_check_X` does, files block by block."""
+        """Validate an array with :meth:`_check_X`, and other data block by block."""
         check_no_times(X, type(self).__name__)
         if lies_elsewhere(X) or (
             isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
@@ -381,7 +450,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return X
 
     def _check_columns(self, X: Rows, *, reset: bool) -> None:
-        """Check the number of columns, and their names where they have some, as scikit-learn does."""
+        """Check the number of columns, and their names if they have names, as scikit-learn does."""
         known = getattr(self, "feature_names_in_", None)
         if not reset and X.names is not None and known is not None:
             if list(known) != list(X.names):
@@ -395,7 +464,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             self.feature_names_in_ = np.asarray(X.names, dtype=object)
 
     def _check_weight(self, sample_weight: Any, n_samples: int) -> np.ndarray:
-        """Check the weights of the rows: one each, finite, none negative, not all 0. None means 1."""
+        """Validate the row weights: one per row, finite, non-negative, not all 0. None means all 1."""
         if sample_weight is None:
             return np.ones(n_samples)
         weight: np.ndarray = check_array(
@@ -411,7 +480,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return weight
 
     def _with_weights(self, rows: Rows, sample_weight: Any) -> Rows:
-        """Return the rows with their weights; where all are 1, they take no memory."""
+        """Return the rows with their weights. Weights that are all 1 take no memory."""
         if sample_weight is None:
             return rows
         if rows.elsewhere and lies_elsewhere(sample_weight):  # checked where they are
@@ -419,9 +488,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return rows.weighed(self._check_weight(sample_weight, len(rows)))
 
     def _rescale_weights(self, rows: Rows) -> Rows:
-        """Multiply the weights of rows by a power of two if weighted sums of squares leave the range.
+        """Multiply the row weights by a power of two if weighted sums of squares would over- or underflow.
 
-        Members that weigh hints against rows multiply the weights of hints by ``_weight_unit`` too.
+        Estimators that trade off hints against rows multiply the weights of hints by ``_weight_unit`` too.
         """
         self._weight_unit = 1.0
         if not rows.elsewhere:
@@ -432,7 +501,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return self._with_weight_unit(rows)
 
     def _with_weight_unit(self, rows: Rows) -> Rows:
-        """Return the rows with their weights in the unit that was chosen."""
+        """Return the rows with their weights multiplied by ``_weight_unit``."""
         if self._weight_unit == 1.0:
             return rows
         return rows.weighed(rows.weight_of(np.arange(len(rows))) * self._weight_unit)
@@ -440,7 +509,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_fit(
         self, X: Any, y: Any, supervision: Any, *, in_blocks: bool = False
     ) -> tuple[Any, Supervision]:
-        """Validate everything that `fit` was given, in the order in which people can correct it.
+        """Validate the parameters, the rows and the hints, in the order in which users can correct them.
 
         X is returned as an array, or with `in_blocks` as :class:`Rows`.
         """
@@ -453,7 +522,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_supervision(
         self, supervision: Any, n_samples: int, y: Any = None, *, given: Any
     ) -> Supervision:
-        """Check that the hints are hints, speak of these rows, and are of a kind that the method honours.
+        """Check the type of the hints, their number of rows, and that the estimator supports their kinds.
 
         `given` is X as the caller passed it: hints made by index are compared with the index of a data frame.
         """
@@ -504,9 +573,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         what_then: str = "All are weighed against one another.",
         rows: np.ndarray | None = None,
     ) -> Closure:
-        """Return the closure of the links; warn of contradictions, for a method that can go on with them.
+        """Return the closure of the links, with a warning about contradictions.
 
-        The hints may be about `rows` alone; the warning then speaks of these.
+        The hints may cover only `rows`; the warning then refers to these.
         """
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
@@ -531,7 +600,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return closure
 
     def _hard_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
-        """Return the closure of hints about `rows` alone; refuse contradictions."""
+        """Return the closure of hints that cover only `rows`; raise an error for contradictions."""
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
             raise closure.contradiction(hints._name_rows, rows)
@@ -551,7 +620,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return describe_crowd(kind, type(self).__name__, closure, int(n_clusters or 1), hints, rows)
 
     def __getstate__(self) -> Any:
-        """Return what is pickled: all but what lies on a cluster, which means nothing anywhere else."""
+        """Return the state to pickle, without Dask collections, which are useless outside their cluster."""
         state = super().__getstate__()
         left = [name for name, value in state.items() if lies_elsewhere(value)]
         for name in left:
@@ -569,7 +638,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
 
 class HintedClusterer(ClusterMixin, HintedEstimator):
-    """Base of every clusterer that takes hints. A subclass has a parameter `n_clusters` and sets `labels_`.
+    """Base class of clusterers that take hints. A subclass has a parameter `n_clusters` and sets `labels_`.
 
     Examples
     --------
@@ -640,7 +709,7 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
             )
 
     def _given_init(self, init: Any, shape: tuple[int, int]) -> np.ndarray:
-        """Check starting points that were given as an array."""
+        """Validate starting points that were passed as an array."""
         try:
             given = np.array(init, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -652,9 +721,9 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
         return given
 
     def _warn_few_clusters(self, labels: np.ndarray | int, n_clusters: int, why: str) -> bool:
-        """Warn if there are fewer clusters than were asked for, and tell whether there are.
+        """Warn if there are fewer than `n_clusters` clusters, and return whether that is so.
 
-        Given are the labels, or how many different ones there are.
+        `labels` are the labels, or the number of distinct labels.
         """
         found = labels if isinstance(labels, int) else len(np.unique(labels))
         if found < n_clusters:
@@ -668,7 +737,22 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
     def fit(
         self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
     ) -> Self:
-        """Cluster the rows of X, guided by the hints."""
+        """Cluster the rows of X, guided by the hints.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The hints. None means no hints.
+
+        Returns
+        -------
+        self : object
+            The fitted clusterer.
+        """
 
     def fit_predict(
         self,
@@ -678,7 +762,24 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
         supervision: Supervision | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Fit, and return the cluster of each row. Takes what ``fit`` takes."""
+        """Fit the clusterer and return the cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The hints. None means no hints.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each row, for clusterers whose `fit` has this parameter.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row, the attribute `labels_`.
+        """
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self.fit(X, supervision=supervision, **weight).labels_
 
