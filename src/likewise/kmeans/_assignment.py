@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class AssignmentProblem:
-    """What :meth:`KMeansFamily.assign_hinted_rows` is given: the hinted rows and what each cluster costs.
+    """The argument of :meth:`KMeansFamily.assign_hinted_rows`: hinted rows and their cost in each cluster.
 
-    Attributes
+    Parameters
     ----------
     hints : Supervision
         The hints. Rows are numbered from 0 to n_hinted - 1; rows without hints are left out.
@@ -31,7 +31,29 @@ class AssignmentProblem:
         What each hinted row adds to the objective in each cluster: its squared distance to the center,
         multiplied by its sample weight.
     previous : ndarray of shape (n_hinted,) or None
-        The cluster of each hinted row in the iteration before, None in the first.
+        The cluster of each hinted row in the previous iteration; None in the first iteration.
+    _rows : AssignedRows
+        Private. The source of `scale`.
+
+    Examples
+    --------
+    A member of the family that keeps every labelled row in the cluster of its class, and prints what it is
+    given in the first iteration:
+
+    >>> from likewise import Supervision
+    >>> from likewise.kmeans import KMeansFamily
+    >>> class LabelKMeans(KMeansFamily):
+    ...     supported_hints = frozenset({"labels"})
+    ...
+    ...     def assign_hinted_rows(self, problem):
+    ...         if problem.previous is None:
+    ...             print(problem.costs.shape, problem.hints.label_codes)
+    ...         return problem.hints.label_codes
+    >>> X = [[0.0], [1.0], [4.0], [5.0]]
+    >>> hints = Supervision.from_labels(["a", None, "a", "b"])
+    >>> LabelKMeans(n_clusters=2, init=[[0.0], [5.0]]).fit(X, supervision=hints).labels_.tolist()
+    (3, 2) [0 0 1]
+    [0, 0, 0, 1]
     """
 
     hints: Supervision
@@ -59,11 +81,11 @@ class AssignedRows:
 
     @cached_property
     def scale(self) -> float:
-        """The mean squared distance between two rows, in the unit of the row weights."""
+        """The mean squared distance between two rows, multiplied by the unit of the row weights."""
         return mean_squared_distance(self._all_rows) * self._member._weight_unit
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
-        """Assign the rows, and compute what they add to the objective."""
+        """Assign the rows and compute their contribution to the objective."""
         costs = metric.costs(self.X, centers)
         problem = AssignmentProblem(self._hints, costs * self._positive_weight[:, None], previous, self)
         labels = self._check_labels(self._member.assign_hinted_rows(problem), len(centers))

@@ -1,4 +1,4 @@
-"""What the members of the k-means family share: parameters, starts, the choice among them, prediction."""
+"""Base class of the k-means family: parameters, starts, the choice among starts, prediction."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.evaluation import Satisfaction
 
-# How many iterations of each start are made before the promising ones are chosen.
+# Number of iterations of each start before the promising starts are selected.
 _TRIAL = 5
-# Of very many rows so many are drawn to try the starts on.
+# Number of rows on which starts are tried if there are very many rows.
 _TRIAL_ROWS = 2**17
 IS_ARRAY = Rule(
     "an array of shape (n_clusters, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
@@ -49,7 +49,7 @@ IS_ARRAY = Rule(
 
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClusterer):
-    """Base of the k-means family: k-means in which hints decide the clusters of the hinted rows.
+    """Base class of the k-means family: k-means in which hints decide the clusters of the hinted rows.
 
     A member minimises
 
@@ -62,17 +62,64 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     overrides :meth:`assign_hinted_rows` for the others, and :meth:`compute_penalty` unless P is 0.
     Everything else, including data in files and on a cluster, is inherited.
 
-    The class is public for authors of new members; the documentation has a complete example under
+    The class is public for authors of new members; the documentation has a longer example under
     "Extending likewise".
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters.
+    init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Starting centres. With "hints" the first start uses the centroids of the must-link components,
+        selected by a weighted farthest-first traversal, and the others are k-means++ draws. An array gives
+        the only start.
+    n_init : int, default=5
+        Number of starts. With links, the start whose nearest-centre clusters break the fewest links is
+        kept, and among equals the one with the lowest objective; without links, the lowest objective.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, relative to the variance of the columns.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
 
     Attributes
     ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The mean of each cluster.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Number of iterations of the selected start.
+    violations_ : likewise.evaluation.Satisfaction
+        The stated links that the labels satisfy and violate, if the member supports links.
     supported_hints : frozenset of str
         The kinds of hint that a member uses. Hints of any other kind are refused with an error.
     parameter_rules : dict of str to likewise.base.Rule
         Which values each parameter may have. A member adds its own to those of its base class.
     accepts_conflicts : bool
         Whether cannot-links that contradict must-links give a warning instead of an error; False by default.
+
+    Examples
+    --------
+    K-means that keeps every labelled row in the cluster of its class:
+
+    >>> from likewise import Supervision
+    >>> from likewise.kmeans import KMeansFamily
+    >>> class LabelKMeans(KMeansFamily):
+    ...     supported_hints = frozenset({"labels"})
+    ...
+    ...     def assign_hinted_rows(self, problem):
+    ...         return problem.hints.label_codes
+    >>> X = [[0.0], [1.0], [4.0], [5.0]]
+    >>> hints = Supervision.from_labels(["a", None, "a", "b"])
+    >>> LabelKMeans(n_clusters=2, init=[[0.0], [5.0]]).fit(X, supervision=hints).labels_.tolist()
+    [0, 0, 0, 1]
     """
 
     cluster_centers_: np.ndarray
@@ -149,10 +196,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """
         return 0.0
 
-    # ------------------------------------------------------------------ what the members of likewise supply
+    # ------------------------------------------------------------------ private hooks of the members
 
     def _closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
-        """Return the closure that the start is drawn from, of hints about these rows alone."""
+        """Return the closure from which the start is drawn; the hints cover only these rows."""
         if self.accepts_conflicts:
             return self._soft_closure(hints, rows=rows)
         return self._hard_closure(hints, rows)
@@ -164,27 +211,27 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return AssignedRows(self, X, named)
 
     def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[HintedRows | None, Learning | None]:
-        """Return the rows that hints hold in place, and how a metric is learned, either or both None."""
+        """Return the rows whose clusters depend on hints and how a metric is learned; both may be None."""
         return self._hinted_rows(X, named, rng), None
 
     def _suggested_metric(self, X: Rows, named: Named) -> Metric | None:
-        """Return the metric that the must-links suggest, where one is learned."""
+        """Return the metric that the must-links suggest, or None if no metric is learned."""
         return None
 
     def _n_starts(self, hints: Supervision) -> int:
-        """Return how many starts are worth making."""
+        """Return the number of starts."""
         return self.n_init
 
     def _n_hinted_starts(self, hints: Supervision) -> int:
-        """Return how many starts, the first ones, take their centres from the hints."""
+        """Return how many of the first starts take their centres from the hints."""
         return 1
 
     def _seeds(self, named: Named, draws: Rows, rng: Any) -> np.ndarray:
-        """Return the starting centres that the hints suggest; what they leave open comes from `draws`."""
+        """Return the starting centres that the hints suggest; the remaining ones are drawn from `draws`."""
         return seeds_from_closure(named.X, named.closure, self.n_clusters, named.weight, rng, draws=draws)
 
     def _order(self, fit: Fit, named: Named) -> np.ndarray | None:
-        """Return which cluster takes each number, or None to leave them as they are."""
+        """Return the order in which clusters are numbered, or None to leave the numbers as they are."""
         return None
 
     # ------------------------------------------------------------------ fitting
@@ -205,19 +252,20 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows, ParquetRows, or a dask \
                 array or dataframe
             The rows. float32 is kept as float32. A memory map and the readers of
-            :mod:`likewise.datasets` are read in blocks and never held whole. Dask data stay on their
-            cluster, and ``labels_`` is a dask array; see :mod:`likewise.distributed`.
+            :mod:`likewise.datasets` are read in blocks and never loaded as a whole. Dask data stay on
+            their cluster, and ``labels_`` is a dask array; see :mod:`likewise.distributed`.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
             The hints. None means no hints.
         sample_weight : array-like or dask array of shape (n_samples,), optional
-            How much each row counts. It leaves the penalties of links as they are. If weights are so large
-            that sums overflow, the objective is divided by a power of two.
+            The weight of each row. It does not change the penalties of links. If weights are so large that
+            sums overflow, the objective is divided by a power of two.
 
         Returns
         -------
         self : object
+            The fitted clusterer.
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
@@ -244,7 +292,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             renumber = np.argsort(order).astype(np.int32)
         labels = steps.labels_of(best, renumber)
         self._keep(best if order is None else _in_order(best, order), labels, middle, named)
-        # of a fit that has not converged these are not the centres that rows were assigned to
+        # if the fit has not converged, these differ from the centres that rows were assigned to
         means = means_of(best.assigned.stats, best.centers)
         centers = ((means if order is None else means[order]) + middle) / self._row_unit
         self.cluster_centers_ = centers.astype(middle.dtype)
@@ -252,7 +300,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return self
 
     def _plan(self, X: Rows, named: Named, middle: Any, rng: Any) -> Plan:
-        """Return the steps and the starts of a fit to these hints."""
+        """Return the steps and the starts of a fit with these hints."""
         hinted, learning = self._parts(X, named, rng)
         steps = Steps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
         starts = self._starts(X, named, middle, rng)
@@ -264,13 +312,13 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     def _on_few(
         self, X: Rows, named: Named, hinted: HintedRows | None, learning: Learning | None, rng: Any
     ) -> Steps | None:
-        """Return the steps over the named rows and some drawn ones, which stand for all the others.
+        """Return the steps over the hinted rows and a sample, weighted to represent all other rows.
 
-        Starts of very many rows are tried there. None if the drawn ones can stand for nothing.
+        Starts are tried on these if there are very many rows. None if the whole sample has weight 0.
         """
         drawn = np.setdiff1d(drawn_rows(len(X), _TRIAL_ROWS, rng), named.rows, assume_unique=True)
         weight = X.weight_of(drawn)
-        if not weight.any():  # next to all rows count nothing
+        if not weight.any():  # nearly all rows have weight 0
             return None
         weight = weight * ((X.total_weight - named.weight.sum()) / weight.sum())
         rows = as_rows(
@@ -283,11 +331,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
 
     def _best(self, plan: Plan, max_iter: int, progress: Progress | None = None) -> Fit:
-        """Follow the starts until they settle, or of many only the promising ones; choose among them."""
+        """Run the starts, or only the promising ones, to convergence and choose among them."""
         return _choose(self._finished(plan, max_iter, progress), plan.steps.hinted, plan.hints)
 
     def _finished(self, plan: Plan, max_iter: int, progress: Progress | None) -> list[Fit]:
-        """Return the fits of all starts, or of the promising ones if the starts are tried first."""
+        """Return the fits of all starts, or of the promising ones if starts are tried first."""
         starts, hinted = plan.starts, plan.steps.hinted
         if plan.tries_first:
             linked = hinted is not None and "links" in plan.hints.kinds
@@ -300,7 +348,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     def _follow(
         self, steps: Steps, start: Start, max_iter: int, learn_by: int, progress: Progress | None
     ) -> Fit:
-        """Follow one start until it settles."""
+        """Run one start to convergence."""
         if progress is not None:
             progress.begin(max_iter)
         fit = alternate(
@@ -317,12 +365,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return fit
 
     def _best_with_unlinked(self, plan: Plan, unlinked: Plan, progress: Progress) -> Fit:
-        """Fit without links as well, go on from there with links, and choose between this and the others.
+        """Fit without links, continue that fit with links, and choose between the result and the other fits.
 
-        Few links can lead the starts to a poorer optimum than the rows alone do. So another fit replaces the
-        one that goes on from the fit without links only if its nearest centres break clearly fewer links: by
-        one standard deviation, or by two where the metric was fitted from the beginning and may have left
-        the clusters for narrow directions.
+        Few links can lead the starts to a poorer optimum than no links. Another fit therefore replaces the
+        continued one only if its nearest centres break clearly fewer links: by one standard deviation, or by
+        two if its metric was fitted from the beginning and may have adapted to narrow directions.
         """
         free = self._best(unlinked, self.max_iter, progress)
         fits = self._finished(plan, self.max_iter, progress)
@@ -337,9 +384,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     def _starts(self, X: Rows, named: Named, middle: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
 
-        Where a metric is learned, every third start has the metric that the must-links suggest from the
-        beginning, and the others keep the Euclidean one until the labels settle; the first of either sort
-        is from the hints. Neither sort is better in general, and the hints tell which was right.
+        If a metric is learned, every third start uses the metric that the must-links suggest from the
+        beginning, and the others keep the Euclidean metric until the labels settle; the first start of each
+        type comes from the hints. Neither type is better in general; the hints decide between them.
         """
         plain = Metric.euclidean(X.shape[1])
         if not isinstance(self.init, str):
@@ -362,7 +409,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return starts
 
     def _space(self, X: Rows, named: Named, metric: Metric | None, rng: Any) -> tuple[Named, Rows]:
-        """Return the named rows in a metric's space, and the rows there that seeds are drawn from."""
+        """Return the hinted rows mapped by a metric, and the mapped rows from which seeds are drawn."""
         if metric is not None:
             X = X.through(metric.embed)
             named = named.through(X)
@@ -394,31 +441,65 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return rows, self._metric, np.asarray(self._assigned_to, dtype=np.float64)
 
     def predict(self, X: MatrixLike) -> Any:
-        """Return the cluster of each new row: the nearest one, since nothing was said of it.
+        """Return the nearest cluster of each new row.
 
-        Takes what `fit` takes.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row; a dask array if X is Dask data.
         """
         rows, metric, centers = self._new_rows(X)
         return rows.produce(partial(_nearest_center, metric, centers), np.int32)
 
     def transform(self, X: MatrixLike) -> Any:
-        """Return the distance of each row to each centre, shape (n_samples, n_clusters)."""
+        """Return the distance of each row to each centre.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            The distances, in the learned metric if there is one; a dask array if X is Dask data.
+        """
         rows, metric, centers = self._new_rows(X)
         return rows.produce(partial(_distances, metric, centers), rows.dtype, len(centers))
 
     def score(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return minus the cost of the rows in their nearest clusters, links left out. Higher is better."""
+        """Return the negative cost of the rows in their nearest clusters; links play no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+        y : ignored
+            Present for scikit-learn's interface.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        score : float
+            The negative sum of the costs. Higher is better.
+        """
         rows, metric, centers = self._new_rows(X)
         return -self._with_weights(rows, sample_weight).sum(partial(_cost, metric, centers))
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The steps and the starts of a fit, and the hints that choose among the starts.
+    """The steps and the starts of a fit, and the hints that decide between the starts.
 
-    Starts of very many rows are tried `on` the steps over few of them.
+    With very many rows, starts are tried `on` the steps over a sample of the rows.
     """
 
     steps: Steps
@@ -428,23 +509,23 @@ class Plan:
 
     @property
     def tries_first(self) -> bool:
-        """Whether the starts are tried before the promising ones are finished: links tell them apart."""
+        """Whether starts are tried for a few iterations before the promising ones are finished."""
         has_links = self.steps.hinted is not None and "links" in self.hints.kinds
         return self.on is not None or (has_links and len(self.starts) > 2)
 
     @property
     def n_runs(self) -> int:
-        """The largest number of runs that the starts take."""
+        """The maximum number of runs of the loop."""
         return len(self.starts) + 2 * self.tries_first
 
 
 def is_auto(init: Any) -> bool:
-    """Tell whether the parameter `init`, which may be an array, is "auto"."""
+    """Return whether the parameter `init`, which may be an array, is "auto"."""
     return isinstance(init, str) and init == "auto"
 
 
 def less(middle: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Return the rows around another origin."""
+    """Return the rows minus `middle`."""
     return X - middle
 
 
@@ -461,19 +542,19 @@ def _cost(metric: Metric, centers: np.ndarray, block: Block) -> float:
 
 
 def _in_order(fit: Fit, order: np.ndarray) -> Fit:
-    """Return a fit with its clusters renumbered; what was found of its rows keeps the old numbers."""
+    """Return a fit with reordered centres; the labels of its rows keep the old numbers."""
     return replace(fit, centers=fit.centers[order])
 
 
 def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> Fit:
     """Choose among fits by how well the clusters explain the hints, then by the objective.
 
-    The objective alone would not do: all rows enter it and only few are hinted, so clusters that contradict
-    the hints, with the hinted rows forced out of their nearest cluster, often have the lowest. So add up the
-    weights of the links that the hinted rows would break if they went to their nearest clusters. Fits
-    within one standard deviation (the square root of the least sum, at least 1) are taken as equal. Among
-    these, starts that began with the plain metric go before the others, so that few hints do not lead far
-    from k-means; then the lowest objective wins.
+    The objective alone is not enough: it covers all rows, of which few are hinted, so that clusters that
+    contradict the hints, with the hinted rows forced out of their nearest clusters, often have the lowest
+    objective. The criterion is therefore the total weight of the links that would be broken if the hinted
+    rows went to their nearest clusters. Fits within one standard deviation (the square root of the smallest
+    total, at least 1) count as equal. Among these, starts with the Euclidean metric are preferred, so that
+    few hints do not lead far from k-means; then the lowest objective.
     """
     if hinted is None or "links" not in hints.kinds:
         return _lowest(fits)
@@ -484,9 +565,9 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
 
 
 def _lowest(fits: list[Fit]) -> Fit:
-    """Return the first fit whose objective is the lowest but for rounding.
+    """Return the first fit whose objective is the lowest, up to rounding.
 
-    Starts often end in the same clusters, numbered otherwise; the order of a sum shall not choose among them.
+    Starts often end in the same clusters with other numbers; rounding must not decide between them.
     """
     objectives = [fit.objective for fit in fits]
     bound = min(objectives) + 1e-9 * max(map(abs, objectives))
@@ -494,13 +575,13 @@ def _lowest(fits: list[Fit]) -> Fit:
 
 
 def _promising(tried: list[Fit], hinted: HintedRows | None, hints: Supervision) -> list[Start]:
-    """Return where to go on after a few iterations: at the best start of either sort.
+    """Return the starts to continue after a few iterations: the best with and without an initial metric.
 
-    Which classes a cluster unites is decided in the first iterations, so little is lost by not finishing
-    the others.
+    The first iterations decide which classes a cluster unites, so little is lost by not finishing the
+    others.
     """
     sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
     if hinted is None or "links" not in hints.kinds:
-        sorts = [tried]  # nothing will tell one sort from the other but the objective
+        sorts = [tried]  # only the objective can decide between them
     best = [_choose(fits, hinted, hints) for fits in sorts if fits]
     return [Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.told) for fit in best]

@@ -1,4 +1,4 @@
-"""How members of the family that see the rows a batch at a time are fitted: batches drawn, batches given."""
+"""Mini-batch fits of the k-means family: batches drawn by `fit` or passed to `partial_fit`."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from likewise.evaluation import Satisfaction
     from likewise.supervision import Supervision
 
-# The first batch of a fit, which the starts are tried on, is so many batches long.
+# Size of the first batch of a fit, on which starts are tried, in batches.
 _FIRST = 3
-# The most iterations that a start makes on the first batch.
+# Maximum number of iterations of a start on the first batch.
 _SETTLE = 100
-# Batches are drawn so many at a time: rows far away, or all over a file, are then visited less often.
+# Number of batches drawn at a time, so that distant rows or scattered parts of a file are read less often.
 _AT_ONCE = 8
 
 
 class FromBatches(SoftLinks):
-    """Members that see the rows a batch at a time and keep sums of what they saw."""
+    """Members that process rows in batches and keep running sums."""
 
     n_iter_: int
     cluster_centers_: np.ndarray
@@ -68,25 +68,26 @@ class FromBatches(SoftLinks):
         supervision: Supervision | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Cluster the rows of X from batches that are drawn among them, guided by the hints.
+        """Cluster the rows of X with batches drawn from them, guided by the hints.
 
-        Rows that hints name are gathered once and are in every batch, where they count for their share.
+        Hinted rows are in every batch, with reduced weights.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
-            The rows. They are read whole twice, to check them and to label them.
+            The rows. All rows are read twice, to validate and to label them.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
             The hints. None means no hints.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts. It leaves the penalties of links as they are. If weights are so large
-            that sums overflow, the objective is divided by a power of two.
+            The weight of each row. It does not change the penalties of links. If weights are so large that
+            sums overflow, the objective is divided by a power of two.
 
         Returns
         -------
         self : object
+            The fitted clusterer.
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
@@ -96,7 +97,7 @@ class FromBatches(SoftLinks):
         n, size = len(rows), min(self.batch_size, len(rows))
         drawn, weight, share = _first_rows(rows, named, _FIRST * max(size, self.n_clusters), rng)
         middle = mean_row(ArrayRows(drawn).weighed(weight))
-        # In a batch the named rows come first.
+        # Hinted rows come first in a batch.
         here = replace(named, rows=np.arange(len(told)), X=less(middle, named.X))
         first = self._batch(drawn, weight, middle, here, round(share * n), share)
         every = self._linked(first, rng)
@@ -109,7 +110,7 @@ class FromBatches(SoftLinks):
         state, where = self._step(state, first, linked, best.assigned.told, rng)
         lowest, stale, settled = np.inf, 0, self.max_no_improvement is None
         most = max(int(np.ceil((self.max_iter * n - first.size) / size)), 0)
-        if size == n and best.converged:  # every batch would be the first again
+        if size == n and best.converged:  # all batches would be equal
             most, settled = 0, True
         progress.begin(max(most, 1))
         for drawn, weight in _later_rows(rows, named, size, most, rng):
@@ -145,12 +146,11 @@ class FromBatches(SoftLinks):
         supervision: Supervision | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Take in one batch of rows, and hints about rows of this batch.
+        """Update the clusters with one batch of rows and hints about the rows of this batch.
 
-        The first batch also gives the start: several are drawn from it and followed on it until they settle,
-        and the best is taken, as `fit` of :class:`PCKMeans` does on all rows; it needs at least as many
-        different rows as there are clusters. An array passed as `init` is the start as it is, and a batch of
-        any size will do. After `fit`, batches go on from where it ended.
+        The first batch also determines the start: several starts are drawn from it and run to convergence on
+        it, and the best is selected as in `fit` of :class:`PCKMeans`. It needs at least as many distinct rows
+        as there are clusters, unless `init` is an array. After `fit`, batches continue from its result.
 
         Parameters
         ----------
@@ -159,14 +159,15 @@ class FromBatches(SoftLinks):
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
-            Hints about the rows of this batch, numbered from 0. A link between rows of two batches cannot be
-            said: put them in one batch.
+            Hints about the rows of this batch, numbered from 0. Put linked rows in the same batch; links
+            between batches are not possible.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts. It leaves the penalties of links as they are.
+            The weight of each row. It does not change the penalties of links.
 
         Returns
         -------
         self : object
+            The updated clusterer.
         """
         state: Running | None = getattr(self, "_running", None)
         rows, hints = self._check_batch(X, y, supervision, sample_weight, state)
@@ -198,7 +199,7 @@ class FromBatches(SoftLinks):
     def _batch(
         self, X: np.ndarray, weight: np.ndarray, middle: np.ndarray, named: Named, size: int, share: float
     ) -> Batch:
-        """Return a batch of drawn rows, the named ones first."""
+        """Return a batch of drawn rows, hinted rows first."""
         rows = ArrayRows(less(middle, X)).weighed(weight)
         rows.threads = self._threads(rows)
         return Batch(rows, named, size, share)
@@ -207,7 +208,7 @@ class FromBatches(SoftLinks):
         return n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
 
     def _linked(self, batch: Batch, rng: Any, state: Running | None = None) -> LinkedRows | None:
-        """Return the rows of a batch that links name; broken links cost what the rows seen before say."""
+        """Return the linked rows of a batch; the rows seen before determine the penalty of links."""
         if "links" not in batch.named.hints.kinds:
             return None
         if state is None:
@@ -217,7 +218,7 @@ class FromBatches(SoftLinks):
         return LinkedRows(batch.rows, batch.named, penalty, rng)
 
     def _beginning(self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any) -> Plan:
-        """Return the steps on the first batch, and the starts that it suggests."""
+        """Return the steps on the first batch, and the starts drawn from it."""
         learning = self._learning(linked)
         steps = Steps(batch.rows, self.n_clusters, hinted=linked, learning=learning, watch=batch.named.rows)
         starts = self._starts(batch.rows, batch.named, middle, rng)
@@ -226,7 +227,7 @@ class FromBatches(SoftLinks):
     def _step(
         self, state: Running, batch: Batch, linked: LinkedRows | None, where: np.ndarray | None, rng: Any
     ) -> tuple[Running, np.ndarray]:
-        """Take in one batch, given where its named rows were before; also return where they are."""
+        """Process one batch, given the previous labels of its hinted rows; return also their new labels."""
         learning = self._learning(linked)
         steps = Steps(
             batch.rows,
@@ -240,12 +241,12 @@ class FromBatches(SoftLinks):
         state = state.refilled(batch, self.reassignment_ratio, rng)
         return state if learning is None else state.learned(learning), where
 
-    # ------------------------------------------------------------------ what goes in and comes out
+    # ------------------------------------------------------------------ input and output
 
     def _check_batch(
         self, X: Any, y: Any, supervision: Any, sample_weight: Any, state: Running | None
     ) -> tuple[Rows, Any]:
-        """Check what `partial_fit` was given."""
+        """Validate the arguments of `partial_fit`."""
         self._check_parameters()
         rows = self._check_rows(X, reset=state is None)
         name, n, k = type(self).__name__, len(rows), self.n_clusters
@@ -282,7 +283,7 @@ class FromBatches(SoftLinks):
         self._n_features_out = self.n_clusters
 
     def _label(self, rows: Rows, named: Named, linked: LinkedRows | None, where: np.ndarray) -> int:
-        """Label rows by where the clusters are now; return how many clusters have some."""
+        """Label the rows with the current clusters; return the number of clusters that have rows."""
         state, held = self._running, Held.none()
         if linked is not None:
             placed = linked.place(state.metric, state.centers, where.astype(np.int64))
@@ -299,9 +300,9 @@ class FromBatches(SoftLinks):
 def _first_rows(
     rows: Rows, named: Named, size: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Draw the first batch: rows, weights, and the share that named rows count for."""
+    """Draw the first batch: rows, weights, and the factor for the weights of hinted rows."""
     size = min(size, len(rows))
-    while True:  # rows of no weight say nothing, and some have weight
+    while True:  # until some drawn row has a positive weight
         share = size / len(rows)
         free = np.setdiff1d(drawn_rows(len(rows), size, rng), named.rows, assume_unique=True)
         weight = np.concatenate([share * named.weight, rows.weight_of(free)])
@@ -313,7 +314,7 @@ def _first_rows(
 def _later_rows(
     rows: Rows, named: Named, size: int, n_batches: int, rng: np.random.RandomState
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Draw one batch after another: rows and weights, the named rows first."""
+    """Draw one batch after another: rows and weights, hinted rows first."""
     share = size / len(rows)
     left = n_batches
     while left > 0:

@@ -1,4 +1,4 @@
-"""Hard links: COP-Means, which keeps every link or says why it cannot."""
+"""Hard links: COP-Means, which satisfies every link or reports why that is impossible."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 class ApartComponents:
-    """Must-link components that cannot-links keep apart: each one takes a cluster as a whole.
+    """Must-link components separated by cannot-links; each component is assigned to one cluster as a whole.
 
-    The components are the nodes of a graph whose edges are the cannot-links, and a labelling that keeps
-    every link is a colouring of it with k colours.
+    The components are the nodes of a graph whose edges are the cannot-links. A labelling that satisfies
+    every link is a colouring of this graph with k colours.
     """
 
     def __init__(self, named: Named, k: int) -> None:
@@ -54,16 +54,16 @@ class ApartComponents:
         return f"row{'s' if len(names) > 1 else ''} {', '.join(names)}{', …' if len(nodes) > 10 else ''}"
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
-        """Label the components so that every link holds and the cost is as low as can be found."""
+        """Label the components so that every link is satisfied and the cost is as low as a search finds."""
         from likewise.kernels import icm
 
         costs = metric.costs(self.X, centers)
         node_costs = np.zeros((self._n, self._k))
         pull = np.maximum(
             self.weight, 1e-12 * self.weight.max(initial=1.0)
-        )  # rows of no weight go where it is near
+        )  # rows of weight 0 still go to a near cluster
         np.add.at(node_costs, self._node, costs * pull[:, None])
-        # Breaking one link costs more than all rows together could gain by it.
+        # Breaking a link costs more than all rows together could gain.
         never = 1.0 + 2.0 * float((node_costs.max(axis=1) - node_costs.min(axis=1)).sum())
         no_rows = np.empty((0, 1))
         problem = icm.Problem(
@@ -93,7 +93,7 @@ class ApartComponents:
         return Placed(self._last[self._node], cost[best], costs.argmin(axis=1))
 
     def units(self) -> np.ndarray:
-        """Return the component of each row: these move together, and an empty cluster breaks no link."""
+        """Return the component of each row. Components are moved as a whole to fill an empty cluster."""
         return self._node
 
     def _broken(self, labels: np.ndarray) -> bool:
@@ -102,11 +102,10 @@ class ApartComponents:
         return any(len(np.unique(labels[group])) < len(group) for group in self._groups)
 
     def _search(self, costs: np.ndarray) -> np.ndarray:
-        """Find a labelling that keeps every link by backtracking, or raise.
+        """Find a labelling that satisfies every link by backtracking, or raise an error.
 
-        A component that fewer than k others are kept apart from always finds a place in the end, so such ones
-        are set aside, again and again. What is left falls into parts that do not influence one another,
-        and each is searched by itself.
+        A component with fewer than k cannot-linked neighbours can always be labelled last. Such components
+        are set aside repeatedly; the remaining graph is searched one connected part at a time.
         """
         near: list[set[int]] = [set() for _ in range(self._n)]
         for a, b in self._edges.tolist():
@@ -119,7 +118,7 @@ class ApartComponents:
         degree = np.array([len(others) for others in near])
         aside = [node for node in range(self._n) if degree[node] < self._k]
         is_aside = degree < self._k
-        for node in aside:  # grows while it is walked
+        for node in aside:  # the list grows during the loop
             for other in near[node]:
                 degree[other] -= 1
                 if degree[other] < self._k and not is_aside[other]:
@@ -141,14 +140,14 @@ class ApartComponents:
         return labels
 
     def _colour(self, part: list[int], near: list[set[int]], costs: np.ndarray, labels: np.ndarray) -> None:
-        """Label one connected part: the component with the fewest clusters left first (Brélaz 1979)."""
+        """Label one connected part, the component with the fewest open clusters first (Brélaz 1979)."""
         nodes = np.array(part)
         place = {node: p for p, node in enumerate(part)}
         inside = [[place[other] for other in near[node] if other in place] for node in part]
         blocked = np.zeros((len(part), self._k), dtype=np.int64)
-        left = np.full(len(part), self._k)  # clusters still open to each
+        left = np.full(len(part), self._k)  # number of open clusters of each component
         rank = -np.array([len(others) for others in inside], dtype=np.float64) / (1 + len(part))
-        waiting = np.zeros(len(part))  # infinite once placed
+        waiting = np.zeros(len(part))  # infinite for labelled components
         stack: list[tuple[int, list[int]]] = []
         dead_ends = 0
         stuck = 0
@@ -164,7 +163,7 @@ class ApartComponents:
             waiting[p] = np.inf
             options = [int(h) for h in np.argsort(costs[nodes[p]], kind="stable") if blocked[p, h] == 0]
             stack.append((p, options[::-1]))
-            while stack and not stack[-1][1]:  # nowhere to go: take the last one back
+            while stack and not stack[-1][1]:  # dead end: undo the last step
                 p, _ = stack.pop()
                 waiting[p] = 0.0
                 stuck = stuck if dead_ends else p
@@ -192,27 +191,50 @@ class ApartComponents:
 
 
 class COPKMeans(KMeansFamily):
-    """K-means in which every link holds, or an error says why it cannot.
+    """K-means that satisfies every link, or raises an error that explains why it cannot.
 
     Minimises :math:`\\sum_i \\|x_i - \\mu_{l_i}\\|^2` subject to :math:`l_i = l_j` for every must-link and
     :math:`l_i \\ne l_j` for every cannot-link (Wagstaff, Cardie, Rogers & Schrödl 2001). The published
-    algorithm places rows one by one and gives up at the first dead end. Here must-link components are placed
-    as wholes, confident ones first; a dead end is left by backtracking; and components then move to cheaper
-    clusters as long as every link still holds. Whether k clusters suffice is a colouring problem, so the
-    search can take long on dense cannot-links: it ends with an error that says whether it was proved that
-    there is no solution, and where it fails.
+    algorithm assigns rows one by one and gives up at the first dead end. Here must-link components are
+    assigned as a whole, confident ones first; backtracking resolves dead ends; components then move to
+    cheaper clusters while every link stays satisfied. Whether k clusters suffice is a graph colouring
+    problem, so the search can take long with dense cannot-links. If it fails, the error says where, and
+    whether it is proved that no solution exists.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find.
-    init, n_init, max_iter, tol, random_state, n_jobs
-        As in :class:`PCKMeans`.
+        The number of clusters.
+    init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Starting centres. With "hints" the first start uses the centroids of the must-link components,
+        selected by a weighted farthest-first traversal, and the others are k-means++ draws. An array gives
+        the only start.
+    n_init : int, default=5
+        Number of starts. After a few iterations, the start whose nearest-centre clusters break the fewest
+        links is finished, and among equals the one with the lowest objective; without links all are
+        finished.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, relative to the variance of the columns.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
 
     Attributes
     ----------
-    labels_, cluster_centers_, violations_, objective_, n_iter_
-        As in :class:`PCKMeans`; nothing is ever violated.
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The mean of each cluster, weighted by `sample_weight`.
+    violations_ : likewise.evaluation.Satisfaction
+        Satisfied and violated links; none are violated.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Number of iterations of the selected start.
 
     Examples
     --------

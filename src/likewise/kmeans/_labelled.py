@@ -22,28 +22,41 @@ class SeededKMeans(KMeansFamily):
     """K-means that starts from the means of the labelled rows.
 
     Minimises :math:`\\sum_i \\|x_i - \\mu_{l_i}\\|^2` from the start where :math:`\\mu_c` is the mean of the
-    rows labelled c (Basu, Banerjee & Mooney 2002). The labels choose the start and nothing more: a labelled
-    row may leave its class. Cluster c is class c of :attr:`classes_`; with more clusters than classes the
-    other centres are drawn as k-means++ draws them.
+    rows labelled c (Basu, Banerjee & Mooney 2002). The labels only choose the start: a labelled row may
+    leave its class. Cluster c is class c of :attr:`classes_`; with more clusters than classes the other
+    centres are k-means++ draws.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find; at least as many as there are classes.
-    init : {"hints", "k-means++"} or array, default="hints"
-        Where the centres start.
+        The number of clusters; at least the number of classes.
+    init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Starting centres. "hints" uses the means of the labelled rows. An array gives the only start.
     n_init : int, default=5
-        How many starts, the lowest objective being kept. All of them begin at the labelled rows and differ
-        only in the clusters beyond the classes; where there are none, one start is made.
-    max_iter, tol, random_state, n_jobs
-        As in :class:`PCKMeans`.
+        Number of starts, of which the one with the lowest objective is kept. With ``init="hints"`` they
+        differ only in the clusters beyond the classes; if there are none, one start is made.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, relative to the variance of the columns.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
 
     Attributes
     ----------
-    labels_, cluster_centers_, objective_, n_iter_
-        As in :class:`PCKMeans`.
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The mean of each cluster, weighted by `sample_weight`.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Number of iterations of the selected start.
     classes_ : tuple
-        The class that each of the first clusters stands for.
+        The classes of the first clusters, in order.
 
     Examples
     --------
@@ -82,14 +95,14 @@ class SeededKMeans(KMeansFamily):
 
 
 def _class_order(told: np.ndarray, hints: Supervision, k: int) -> np.ndarray:
-    """Return which cluster takes each number, so that as many labelled rows of class c as can be are in c.
+    """Return the order of the clusters for which as many labelled rows of class c as possible are in c.
 
-    Nothing changes where the start was the classes' means and no class was left for another.
+    Nothing changes if the start was the means of the classes and no cluster has drifted to another class.
     """
     shared = np.zeros((k, k))
     if "labels" in hints.kinds:
         np.add.at(shared, (hints.label_codes, told), 1.0)
-    shared += 1e-6 * np.eye(k)  # where the labels do not tell, clusters keep their numbers
+    shared += 1e-6 * np.eye(k)  # ties: clusters keep their numbers
     order: np.ndarray = linear_sum_assignment(shared, maximize=True)[1]
     return order
 
@@ -98,8 +111,39 @@ class ConstrainedKMeans(SeededKMeans):
     """K-means whose labelled rows start the clusters and never leave them.
 
     Minimises :math:`\\sum_i \\|x_i - \\mu_{l_i}\\|^2` subject to :math:`l_i = c` for every row labelled c
-    (Basu, Banerjee & Mooney 2002). Parameters and attributes are those of :class:`SeededKMeans`. With
-    another `init` than "hints" cluster c still stands for class c.
+    (Basu, Banerjee & Mooney 2002). With an `init` other than "hints", cluster c still stands for class c.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters; at least the number of classes.
+    init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Starting centres. "hints" uses the means of the labelled rows. An array gives the only start.
+    n_init : int, default=5
+        Number of starts, of which the one with the lowest objective is kept. With ``init="hints"`` they
+        differ only in the clusters beyond the classes; if there are none, one start is made.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, relative to the variance of the columns.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The mean of each cluster, weighted by `sample_weight`.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Number of iterations of the selected start.
+    classes_ : tuple
+        The classes of the first clusters, in order.
 
     Examples
     --------
@@ -111,5 +155,16 @@ class ConstrainedKMeans(SeededKMeans):
     """
 
     def assign_hinted_rows(self, problem: AssignmentProblem) -> np.ndarray:
-        """Assign each labelled row to the cluster of its class."""
+        """Assign each labelled row to the cluster of its class.
+
+        Parameters
+        ----------
+        problem : AssignmentProblem
+            The labelled rows.
+
+        Returns
+        -------
+        labels : ndarray of int, shape (n_hinted,)
+            The cluster of each labelled row.
+        """
         return problem.hints.label_codes

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MiniBatchPCKMeans(FromBatches, PCKMeans):
-    """Pairwise-constrained k-means from batches of rows: links as soft penalties, the plain metric.
+    """Pairwise-constrained k-means on batches of rows: links as soft penalties, Euclidean distance.
 
     Lowers the objective of :class:`PCKMeans`
 
@@ -23,68 +23,69 @@ class MiniBatchPCKMeans(FromBatches, PCKMeans):
         \\sum_i \\|x_i - \\mu_{l_i}\\|^2
         + s \\sum_{must} w_{ij} [l_i \\ne l_j] + s \\sum_{cannot} \\bar w_{ij} [l_i = l_j]
 
-    by seeing some rows at a time (Sculley 2010). The rows of a batch are labelled as PCKMeans labels them,
-    those that links name together and the others by the nearest centre, and added to what each cluster
-    added up to before. A centre is the mean of all rows that ever came to its cluster, or with a `half_life`
-    a mean in which older rows count for less. s, the mean squared distance between two rows, is that of the
-    rows seen before.
+    with a few rows at a time (Sculley 2010). The rows of a batch are labelled as in PCKMeans, linked rows
+    jointly and the others by the nearest centre, and added to the running sums of each cluster. A centre is
+    the mean of all rows ever assigned to its cluster; with a `half_life`, older rows count less. s, the mean
+    squared distance between two rows, is estimated from the rows seen before.
 
-    `fit` draws batches among all rows; the rows that links name are in every batch, and they and their links
-    count there for their share, so that a batch stands for all rows. `partial_fit` takes batches as they
-    come, with hints about the rows of each.
+    `fit` draws batches from all rows. Linked rows are in every batch; they and their links are weighted down
+    so that a batch represents all rows. `partial_fit` takes batches from the caller, with hints about the
+    rows of each batch.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find.
+        The number of clusters.
     batch_size : int, default=2048
-        How many rows `fit` draws at a time. The first batch is three times as long.
+        Number of rows that `fit` draws per batch. The first batch is three times as large.
     half_life : float or None, default=None
-        A row counts for a half after so many more rows were seen. None: every row counts alike.
+        Number of further rows after which the weight of a row has halved. With None all rows count equally.
     must_weight, cannot_weight : float, default=1.0
-        What a broken link costs, in mean squared distances between two rows. Multiplied by the weight of
-        each link in the hints.
+        Cost of a broken must-link or cannot-link, in units of the mean squared distance between two rows.
+        Multiplied by the weight of each link in the hints.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
-        Where the centres start, drawn from the first batch. With "hints" the first start is the centroids of
-        the must-link components, chosen by a weighted farthest-first walk, and the others are k-means++
-        draws. An array makes the one start.
+        Starting centres, drawn from the first batch. With "hints" the first start uses the centroids of the
+        must-link components, selected by a weighted farthest-first traversal, and the others are k-means++
+        draws. An array gives the only start.
     n_init : int, default=5
-        How many starts are tried on the first batch. They are chosen among as :class:`PCKMeans` does.
+        Number of starts that are tried on the first batch.
     max_iter : int, default=100
-        `fit` sees at the most as many rows as so many passes over all rows would.
+        Maximum number of passes of `fit`: it draws at most as many rows as this many passes over all rows
+        would read.
     tol : float, default=1e-4
-        The objective has to fall by more than this, relative to itself, to count as lower.
+        The objective counts as lower only if it falls by more than this, relative to itself.
     max_no_improvement : int or None, default=10
-        `fit` ends when for so many batches on end the objective, averaged over the last ones, was not lower
-        than before. None: `max_iter` alone ends it.
+        `fit` stops when the objective, averaged over recent batches, has not become lower for this many
+        consecutive batches. With None only `max_iter` stops it.
     reassignment_ratio : float, default=0.01
-        Now and then a cluster that lately gained less than this share of what the largest did is given up,
-        and its centre is put on a row far from the others. 0: never.
-    random_state : int, RandomState or None
-        Makes the fit repeatable.
-    n_jobs : int or None
-        The most threads to use; None for what the limits in force allow. Few rows use one thread.
+        From time to time, a cluster that recently gained less than this fraction of the rows of the largest
+        cluster is abandoned, and its centre moves to a row far from the others. 0 disables this.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row; after `partial_fit`, of each row of the last batch.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The running means of the clusters over all batches; unlike those of the full fits they are not the
-        means of `labels_`, which are assigned to them at the end.
+        The running means of the clusters over all batches. They differ from the means of `labels_`, which
+        are assigned at the end.
     violations_ : likewise.evaluation.Satisfaction
-        Which stated links the labels break; after `partial_fit`, of the last batch.
+        The stated links that the labels satisfy and violate; after `partial_fit`, those of the last batch.
     objective_ : float
-        The value of the objective a row, averaged over the last batches, each before it moved the clusters.
+        The objective per row, averaged over the last batches, each evaluated before its update.
     n_steps_, n_rows_seen_ : int
-        How many batches and how many rows were seen.
+        Number of batches and of rows that were processed.
     n_iter_ : int
-        How many passes over all rows would see as many; 1 after `partial_fit`.
+        Number of passes over all rows that would read as many rows; 1 after `partial_fit`.
 
     Notes
     -----
-    A batch of b rows costs O(b k d), plus O(k d) for each hinted row and O(k) for each link. `fit` reads all
-    rows twice, to check and to label them.
+    A batch of b rows costs O(b k d), plus O(k d) per hinted row and O(k) per link. `fit` reads all rows
+    twice, to validate and to label them.
 
     Examples
     --------
@@ -137,40 +138,78 @@ class MiniBatchPCKMeans(FromBatches, PCKMeans):
 
 
 class MiniBatchMPCKMeans(FromBatches, MPCKMeans):
-    """Metric pairwise-constrained k-means from batches of rows: links steer the clusters and the metric.
+    """Metric pairwise-constrained k-means on batches of rows: links guide the clusters and a learned metric.
 
-    Lowers the objective of :class:`MPCKMeans` by seeing some rows at a time, as :class:`MiniBatchPCKMeans`
-    does. Beside the sums of each cluster it keeps second moments, of all rows or with ``per_cluster=True``
-    of each cluster, and what broken links add to the scatter; the metric is the inverse of that running
-    scatter and is fitted anew after each batch. :math:`D_h`, the largest squared distance between two
-    rows, is taken over the rows of the batch, in `fit` over those of the first batch and the linked rows.
+    Lowers the objective of :class:`MPCKMeans` with a few rows at a time, as :class:`MiniBatchPCKMeans`
+    does. Besides the sums of each cluster it keeps running second moments, of all rows or with
+    ``per_cluster=True`` of each cluster, and the contribution of broken links to the scatter. The metric is
+    the inverse of this running scatter and is updated after each batch. :math:`D_h`, the largest squared
+    distance between two rows, is taken over the rows of the batch, and in `fit` over the first batch and
+    the linked rows.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find.
+        The number of clusters.
     metric : {"full", "diagonal"}, default="full"
-        A metric with or without off-diagonal entries. "diagonal" only rescales the columns.
+        Whether the metric has off-diagonal entries. "diagonal" only rescales the columns.
     per_cluster : bool, default=False
-        Whether each cluster has a metric of its own, or all share one.
+        Whether each cluster has its own metric. If False, all clusters share one.
+    batch_size : int, default=2048
+        Number of rows that `fit` draws per batch. The first batch is three times as large.
+    half_life : float or None, default=None
+        Number of further rows after which the weight of a row has halved. With None all rows count equally.
+    must_weight, cannot_weight : float, default=1.0
+        Cost of a broken must-link or cannot-link, relative to the objective of :class:`MPCKMeans`.
+        Multiplied by the weight of each link in the hints.
     regularization : float, default=0.01
-        The smallest eigenvalue allowed in a scatter matrix, relative to their mean, columns at unit scale.
-    batch_size, half_life, must_weight, cannot_weight, init, n_init, max_iter, tol, max_no_improvement, \
-reassignment_ratio, random_state, n_jobs
-        As for :class:`MiniBatchPCKMeans`; the weights of links are relative to the objective of
-        :class:`MPCKMeans`.
+        Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to
+        unit variance.
+    init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Starting centres, drawn from the first batch. With "hints" the first start uses the centroids of the
+        must-link components, selected by a weighted farthest-first traversal, and the others are k-means++
+        draws. An array gives the only start.
+    n_init : int, default=5
+        Number of starts that are tried on the first batch.
+    max_iter : int, default=100
+        Maximum number of passes of `fit`: it draws at most as many rows as this many passes over all rows
+        would read.
+    tol : float, default=1e-4
+        The objective counts as lower only if it falls by more than this, relative to itself.
+    max_no_improvement : int or None, default=10
+        `fit` stops when the objective, averaged over recent batches, has not become lower for this many
+        consecutive batches. With None only `max_iter` stops it.
+    reassignment_ratio : float, default=0.01
+        From time to time, a cluster that recently gained less than this fraction of the rows of the largest
+        cluster is abandoned, and its centre moves to a row far from the others. 0 disables this.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
 
     Attributes
     ----------
     metrics_ : ndarray
         The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own.
-    labels_, cluster_centers_, violations_, objective_, n_steps_, n_rows_seen_, n_iter_
-        As for :class:`MiniBatchPCKMeans`.
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row; after `partial_fit`, of each row of the last batch.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The running means of the clusters over all batches. They differ from the means of `labels_`, which
+        are assigned at the end.
+    violations_ : likewise.evaluation.Satisfaction
+        The stated links that the labels satisfy and violate; after `partial_fit`, those of the last batch.
+    objective_ : float
+        The objective per row, averaged over the last batches, each evaluated before its update.
+    n_steps_, n_rows_seen_ : int
+        Number of batches and of rows that were processed.
+    n_iter_ : int
+        Number of passes over all rows that would read as many rows; 1 after `partial_fit`.
 
     Notes
     -----
-    A batch of b rows costs what an iteration of :class:`MPCKMeans` on b rows does, and O(d^3) for a full
-    metric, k times that with one for each cluster.
+    A batch of b rows costs as much as an iteration of :class:`MPCKMeans` on b rows, plus O(d^3) for a full
+    metric, k times as much with a metric per cluster.
 
     Examples
     --------

@@ -25,7 +25,7 @@ MetricKind = Literal["full", "diagonal"]
 
 
 class SoftLinks(KMeansFamily, ABC):
-    """Members that weigh links against distances; contradictions are weighed too, with a warning."""
+    """Members in which links are soft penalties. Contradictory links give a warning."""
 
     must_weight: float
     cannot_weight: float
@@ -39,14 +39,14 @@ class SoftLinks(KMeansFamily, ABC):
 
     @abstractmethod
     def _penalty(self, X: Rows) -> Penalty:
-        """Return what a broken link costs."""
+        """Return the penalty of broken links."""
 
     @abstractmethod
     def _penalty_at(self, scale: float) -> Penalty:
-        """Return what a broken link costs where `scale` is the mean squared distance between two rows."""
+        """Return the penalty of broken links, where `scale` is the mean squared distance of two rows."""
 
     def _link_weights(self) -> tuple[float, float]:
-        """Return the weights of must-links and cannot-links in the unit of the row weights."""
+        """Return the weights of must-links and cannot-links, multiplied by the unit of the row weights."""
         return self.must_weight * self._weight_unit, self.cannot_weight * self._weight_unit
 
     def _learning(self, linked: LinkedRows | None) -> Learning | None:
@@ -60,7 +60,7 @@ class SoftLinks(KMeansFamily, ABC):
 
 
 class PCKMeans(SoftLinks):
-    """Pairwise-constrained k-means: links as soft penalties, the plain metric.
+    """Pairwise-constrained k-means: links as soft penalties, Euclidean distance.
 
     Minimises (Basu, Banerjee & Mooney 2004)
 
@@ -69,52 +69,55 @@ class PCKMeans(SoftLinks):
         \\sum_i \\|x_i - \\mu_{l_i}\\|^2
         + s \\sum_{must} w_{ij} [l_i \\ne l_j] + s \\sum_{cannot} \\bar w_{ij} [l_i = l_j]
 
-    where s is the mean squared distance between two rows, so that a weight of 1 means the same for data of
-    any scale. Rows named by no link go to the nearest centre. The others are labelled together: confident
-    rows first, then single rows and whole must-link components in turns until neither lowers the objective.
+    where s is the mean squared distance between two rows, so that a weight of 1 means the same at any scale
+    of the data. Rows without links go to the nearest centre. Linked rows are labelled jointly: confident
+    rows first, then single rows and whole must-link components alternately, until neither lowers the
+    objective.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find.
+        The number of clusters.
     must_weight, cannot_weight : float, default=1.0
-        What a broken link costs, in mean squared distances between two rows. Multiplied by the weight of
-        each link in the hints.
+        Cost of a broken must-link or cannot-link, in units of the mean squared distance between two rows.
+        Multiplied by the weight of each link in the hints.
     init : {"hints", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
-        Where the centres start. With "hints" the first start is the centroids of the must-link components,
-        chosen by a weighted farthest-first walk, and the others are k-means++ draws. An array makes the one
-        start.
+        Starting centres. With "hints" the first start uses the centroids of the must-link components,
+        selected by a weighted farthest-first traversal, and the others are k-means++ draws. An array gives
+        the only start.
     n_init : int, default=5
-        How many starts. After a few iterations the one whose nearest-centre clusters break the fewest links,
-        and among equals the one with the lowest objective, is finished; without links all are.
+        Number of starts. After a few iterations, the start whose nearest-centre clusters break the fewest
+        links is finished, and among equals the one with the lowest objective; without links all are
+        finished.
     max_iter : int, default=300
-        The most iterations of one start.
+        Maximum number of iterations of one start.
     tol : float, default=1e-4
         Stop when the centres move less than this, relative to the variance of the columns.
-    random_state : int, RandomState or None
-        Makes the fit repeatable.
-    n_jobs : int or None
-        The most threads to use; None for what the limits in force allow. Few rows use one thread.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The means of the returned clusters, weighted by `sample_weight`, in the columns of X whatever the
-        metric. A cluster without rows keeps the centre that it had last. Of a fit that has not converged
-        they differ from the centres that rows were assigned to, with which `predict` goes on.
+        The mean of each cluster, weighted by `sample_weight`, in the original columns of X. An empty
+        cluster keeps its last centre. If the fit has not converged, these differ from the centres that
+        rows were assigned to, which `predict` uses.
     violations_ : likewise.evaluation.Satisfaction
-        Which stated links the labels break.
+        The stated links that the labels satisfy and violate.
     objective_ : float
         The value of the objective.
     n_iter_ : int
-        Iterations of the start that was kept.
+        Number of iterations of the selected start.
 
     Notes
     -----
-    One iteration costs O(n k d) for the rows, as k-means does, plus O(k d) for each hinted row and O(k) for
-    each link. Groups cost their size, not its square.
+    One iteration costs O(n k d), as in k-means, plus O(k d) per hinted row and O(k) per link. The cost of a
+    group is linear in its size.
 
     Examples
     --------
@@ -209,7 +212,7 @@ class _LearnedMetric(SoftLinks):
         return self._penalty_at(1.0)
 
     def _penalty_at(self, scale: float) -> Penalty:
-        # Distances in a metric that is learned have a scale of their own.
+        # A learned metric determines the scale of its distances.
         return Penalty(*self._link_weights(), alpha=0.0, beta=1.0, reach=None)
 
     def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[LinkedRows | None, Learning]:
@@ -220,12 +223,12 @@ class _LearnedMetric(SoftLinks):
         return Learning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
 
     def _n_hinted_starts(self, hints: Supervision) -> int:
-        return 2  # one with each metric to begin with
+        return 2  # one with each initial metric
 
     def _suggested_metric(self, X: Rows, named: Named) -> Metric | None:
-        """Return the inverse of the scatter within must-link components, drawn towards that of all rows.
+        """Return the inverse of the scatter within must-link components, shrunk towards that of all rows.
 
-        The first is what relevant component analysis uses; the second counts as one component of two rows.
+        The first is used by relevant component analysis; the second counts as one component of two rows.
         """
         diagonal = self.metric == "diagonal"
         total = second_moment(X, diagonal=diagonal)
@@ -252,7 +255,7 @@ class _LearnedMetric(SoftLinks):
 
 
 class MPCKMeans(_LearnedMetric):
-    """Metric pairwise-constrained k-means: links steer the clusters, and with them the metric.
+    """Metric pairwise-constrained k-means: links guide both the clusters and a learned metric.
 
     Minimises (Bilenko, Basu & Mooney 2004)
 
@@ -265,79 +268,83 @@ class MPCKMeans(_LearnedMetric):
 
     over labels, centres and positive definite metrics A, with :math:`D_h` the largest squared distance
     between two rows under :math:`A_h`. A is an inverse covariance. Penalties are distances in the learned
-    metric, so a weight of 1 means the same for data of any scale: with the full or the diagonal metric the
-    units of the columns do not matter.
+    metric, so that neither the units of the columns nor the scale of the data change the meaning of a
+    weight.
 
-    The steps alternate as in the paper, with these choices where it leaves room. The Euclidean metric is
-    kept until the labels settle once. Hinted rows are labelled confident ones first, then single rows and
-    whole must-link components move in turns, from the previous labels and afresh. The scatter that a metric
-    is the inverse of has its eigenvalues raised to `regularization` times their mean, because a broken
-    cannot-link can make it indefinite. Only stated links are penalised; what they imply is honoured through
-    the component moves and the start, so that cost and memory stay linear in the links.
+    The steps alternate as in the paper. Where the paper leaves choices open: The metric stays Euclidean
+    until the labels have settled once. Confident hinted rows are labelled first; then single rows and whole
+    must-link components move alternately, both from the previous labels and from scratch. The eigenvalues
+    of the scatter matrix whose inverse is the metric are raised to at least `regularization` times their
+    mean, because a broken cannot-link can make the matrix indefinite. Only stated links are penalised;
+    implied links act through the component moves and the start, so that cost and memory are linear in the
+    number of links.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find.
+        The number of clusters.
     metric : {"full", "diagonal"}, default="full"
-        A metric with or without off-diagonal entries. "diagonal" only rescales the columns.
+        Whether the metric has off-diagonal entries. "diagonal" only rescales the columns.
     per_cluster : bool, default=False
-        Whether each cluster has a metric of its own, or all share one.
+        Whether each cluster has its own metric. If False, all clusters share one.
     must_weight, cannot_weight : float, default=1.0
-        What a broken link costs, relative to the objective above. Multiplied by the weight of each link.
+        Cost of a broken must-link or cannot-link, relative to the objective above. Multiplied by the weight
+        of each link in the hints.
     regularization : float, default=0.01
-        The smallest eigenvalue allowed in a scatter matrix, relative to their mean, columns at unit scale.
+        Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to
+        unit variance.
     init : {"auto", "hints", "k-means++"} or array of shape (n_clusters, n_features), default="auto"
-        Where the centres start. With "hints" the first start is the centroids of the must-link components,
-        chosen by a weighted farthest-first walk, and the others are k-means++ draws. "auto" also fits
-        without links and goes on from there with them, see Notes. An array makes the one start.
+        Starting centres. With "hints" the first start uses the centroids of the must-link components,
+        selected by a weighted farthest-first traversal, and the others are k-means++ draws. "auto" also
+        fits without links and continues that fit with the links, see Notes. An array gives the only start.
     n_init : int, default=5
-        How many starts. Every third one begins with the metric that the must-links suggest, the others with
-        the Euclidean one. After a few iterations the start of either sort whose nearest-centre clusters break
-        the fewest links is finished. With ``init="hints"`` the Euclidean one of these two is kept unless it
-        breaks clearly more links. Without links all starts are finished and the lowest objective wins; with
-        ``init="auto"`` all of these begin with the Euclidean metric, with "hints" every third one with the
-        inverse of the covariance of all rows.
+        Number of starts. Every third start begins with the metric that the must-links suggest, the others
+        with the Euclidean metric. After a few iterations, the start of each type whose nearest-centre
+        clusters break the fewest links is finished. With ``init="hints"`` the Euclidean one of these two is
+        kept unless it breaks clearly more links. Without links all starts are finished and the lowest
+        objective wins; they all begin with the Euclidean metric if ``init="auto"``, and every third one
+        with the inverse covariance of all rows if ``init="hints"``.
     max_iter : int, default=300
-        The most iterations of one start.
+        Maximum number of iterations of one start.
     tol : float, default=1e-4
         Stop when the centres move less than this, relative to the variance of the columns.
-    random_state : int, RandomState or None
-        Makes the fit repeatable.
-    n_jobs : int or None
-        The most threads to use; None for what the limits in force allow. Few rows use one thread.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The means of the returned clusters, weighted by `sample_weight`, in the columns of X whatever the
-        metric. A cluster without rows keeps the centre that it had last. Of a fit that has not converged
-        they differ from the centres that rows were assigned to, with which `predict` goes on.
+        The mean of each cluster, weighted by `sample_weight`, in the original columns of X. An empty
+        cluster keeps its last centre. If the fit has not converged, these differ from the centres that
+        rows were assigned to, which `predict` uses.
     metrics_ : ndarray
         The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own. If all
-        values of X are below 1e-77 (float32: 3e-10), it is that of X times a power of two for which the
-        largest is about 1: the metric of X itself could not be written down.
+        values of X are below 1e-77 (float32: 3e-10), it is the metric of X multiplied by a power of two,
+        because the metric of X itself would overflow.
     violations_ : likewise.evaluation.Satisfaction
-        Which stated links the labels break.
+        The stated links that the labels satisfy and violate.
     objective_ : float
         The value of the objective.
     n_iter_ : int
-        Iterations of the start that was kept.
+        Number of iterations of the selected start.
 
     Notes
     -----
-    An iteration costs O(n k d) with a shared metric, as k-means does; O(n k d) with a diagonal and
-    O(n k d^2) with a full metric for each cluster; plus O(k d) for each hinted row and O(k) for each link.
-    The objective never rises in the assignment and centre steps; fitting the metric may raise it, because
-    :math:`D_h` depends on the metric, and the best state met is returned.
+    An iteration costs O(n k d) with a shared metric, as in k-means; O(n k d) with a diagonal and O(n k d^2)
+    with a full metric per cluster; plus O(k d) per hinted row and O(k) per link. The assignment and centre
+    steps never raise the objective. The metric step may raise it, because :math:`D_h` depends on the metric;
+    the best state found is returned.
 
-    Few links can lead the starts to a poorer optimum than the rows alone do. With ``init="auto"`` the fit
-    without links of the same `random_state` is therefore continued with the links, and another start replaces
-    it only if its nearest-centre clusters break clearly fewer links: compared link by link, by one standard
-    deviation, or by two if it began with the metric that the must-links suggest. This about doubles the time.
-    ``init="hints"`` starts from the links alone, as in the paper.
+    Few links can lead the starts to a poorer optimum than no links. With ``init="auto"`` the fit without
+    links and with the same `random_state` is therefore continued with the links. Another start replaces it
+    only if its nearest-centre clusters break clearly fewer links: by one standard deviation in a comparison
+    link by link, or by two if it began with the metric that the must-links suggest. This roughly doubles
+    the time. ``init="hints"`` starts from the links only, as in the paper.
 
     Examples
     --------
@@ -348,7 +355,7 @@ class MPCKMeans(_LearnedMetric):
     >>> rng = np.random.default_rng(0)
     >>> meant = np.repeat([0, 1], 40)
     >>> X = np.column_stack([4 * meant + rng.normal(size=80), 20 * rng.uniform(size=80)])
-    >>> hints = Supervision.from_links(80, must=[(0, 1), (2, 3), (41, 42)], cannot=[(0, 41), (2, 43)])
+    >>> hints = Supervision.from_links(80, must_groups=[range(5), range(40, 45)], cannot=[(0, 40)])
     >>> model = MPCKMeans(n_clusters=2, metric="diagonal", random_state=0).fit(X, supervision=hints)
     >>> model.violations_.share
     1.0
@@ -364,13 +371,59 @@ class MPCKMeans(_LearnedMetric):
 
 
 class MKMeans(_LearnedMetric):
-    """K-means that learns a metric: links shape the metric, and nothing else.
+    """K-means that learns a metric: links affect only the metric.
 
     The ablation of :class:`MPCKMeans` (Bilenko, Basu & Mooney 2004) whose start and assignment ignore the
-    links: every row goes to its nearest centre, and links that this breaks enter the scatter that the metric
-    is the inverse of. With no links it is k-means with a metric fitted to its own clusters. Parameters and
-    attributes are those of :class:`MPCKMeans`; with ``init="auto"`` and ``"hints"`` all starts
-    are k-means++ draws.
+    links: every row goes to its nearest centre, and broken links enter the scatter matrix whose inverse is
+    the metric. Without links it is k-means with a metric fitted to its own clusters. The objective is that
+    of :class:`MPCKMeans`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters.
+    metric : {"full", "diagonal"}, default="full"
+        Whether the metric has off-diagonal entries. "diagonal" only rescales the columns.
+    per_cluster : bool, default=False
+        Whether each cluster has its own metric. If False, all clusters share one.
+    must_weight, cannot_weight : float, default=1.0
+        Cost of a broken must-link or cannot-link, relative to the objective. Multiplied by the weight
+        of each link in the hints.
+    regularization : float, default=0.01
+        Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to
+        unit variance.
+    init : {"auto", "hints", "k-means++"} or array of shape (n_clusters, n_features), default="auto"
+        Starting centres. All named options draw the starts by k-means++. An array gives the only start.
+    n_init : int, default=5
+        Number of starts, of which the one with the lowest objective is kept.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, relative to the variance of the columns.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The mean of each cluster, weighted by `sample_weight`, in the original columns of X. An empty
+        cluster keeps its last centre. If the fit has not converged, these differ from the centres that
+        rows were assigned to, which `predict` uses.
+    metrics_ : ndarray
+        The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own. If all
+        values of X are below 1e-77 (float32: 3e-10), it is the metric of X multiplied by a power of two,
+        because the metric of X itself would overflow.
+    violations_ : likewise.evaluation.Satisfaction
+        The stated links that the labels satisfy and violate.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Number of iterations of the selected start.
 
     Examples
     --------
