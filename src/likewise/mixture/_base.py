@@ -56,7 +56,7 @@ _IS_ARRAY = Rule(
 
 
 class MixtureFamily(HintedClusterer, ABC):
-    """Base of the mixture family. A member says what links make of the classes of their rows."""
+    """Base class of the mixture family. A member defines how links affect the classes of their rows."""
 
     lower_bound_: float
     lower_bounds_: np.ndarray
@@ -124,15 +124,16 @@ class MixtureFamily(HintedClusterer, ABC):
         ----------
         X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows, ParquetRows or dask data
             The rows. A memory map and the readers of :mod:`likewise.datasets` are read in blocks and never
-            held whole; dask arrays and dataframes stay where they are.
+            loaded as a whole; dask arrays and dataframes stay on their cluster.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
-            The links. None means none.
+            The links. None means no links.
 
         Returns
         -------
         self : object
+            The fitted mixture.
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         self._warn_few_rows(*rows.shape)
@@ -350,18 +351,48 @@ class MixtureFamily(HintedClusterer, ABC):
         return rows
 
     def predict(self, X: MatrixLike) -> Any:
-        """Return the likeliest class of each new row: nothing was said of it.
+        """Return the most likely class of each new row.
 
-        Takes what `fit` takes.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The class of each row; a dask array if X is Dask data.
         """
         return self._new_rows(X).produce(self._mixture.own_labels, np.int32)
 
     def predict_proba(self, X: MatrixLike) -> Any:
-        """Return the probability of each class for each new row, shape (n_samples, n_clusters)."""
+        """Return the probability of each class for each new row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters)
+            The probabilities; a dask array if X is Dask data.
+        """
         return self._new_rows(X).produce(self._mixture.posterior, np.float64, self.n_clusters)
 
     def score_samples(self, X: MatrixLike) -> Any:
-        """Return the log density of each row under the mixture."""
+        """Return the log density of each row under the mixture.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            The logarithms of the densities; a dask array if X is Dask data.
+        """
         return self._new_rows(X).produce(self._mixture.log_density, np.float64)
 
     def _log_likelihood(self, X: Any) -> tuple[float, int]:
@@ -370,7 +401,20 @@ class MixtureFamily(HintedClusterer, ABC):
         return float(rows.sum(partial(_log_density_of_block, self._mixture))), len(rows)
 
     def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
-        """Return the mean log density of the rows. Higher is better."""
+        """Return the mean log density of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+        y : ignored
+            Present for scikit-learn's interface.
+
+        Returns
+        -------
+        score : float
+            The mean log density. Higher is better.
+        """
         total, n_rows = self._log_likelihood(X)
         return total / n_rows
 
@@ -380,20 +424,54 @@ class MixtureFamily(HintedClusterer, ABC):
         return n_parts * d + covariances + n_parts - 1
 
     def bic(self, X: MatrixLike) -> float:
-        """Return the Bayesian information criterion on X, links left out. Lower is better."""
+        """Return the Bayesian information criterion on X; links play no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        bic : float
+            The criterion. Lower is better.
+        """
         total, n_rows = self._log_likelihood(X)
         return -2 * total + self._n_parameters() * float(np.log(n_rows))
 
     def aic(self, X: MatrixLike) -> float:
-        """Return the Akaike information criterion on X, links left out. Lower is better."""
+        """Return the Akaike information criterion on X; links play no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        aic : float
+            The criterion. Lower is better.
+        """
         return -2 * self._log_likelihood(X)[0] + 2 * self._n_parameters()
 
     def sample(
         self, n_samples: int = 1, *, random_state: RandomStateLike = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw rows from the mixture; return them and the class of each, class by class.
+        """Draw rows from the mixture.
 
-        `random_state` is that of the estimator where it is not given.
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows to draw.
+        random_state : int, RandomState or None, default=None
+            Seed of the draws; None uses the parameter `random_state` of the estimator.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The rows, sorted by class.
+        labels : ndarray of shape (n_samples,)
+            The class of each row.
         """
         check_is_fitted(self, "means_")
         if not integer(1).holds(n_samples):

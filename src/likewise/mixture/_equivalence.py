@@ -23,40 +23,59 @@ if TYPE_CHECKING:
 class EquivalenceGaussianMixture(MixtureFamily):
     r"""Gaussian mixture with equivalence constraints (GMM-EC; Shental, Bar-Hillel, Hertz & Weinshall 2004).
 
-    The rows of a must-link component (a chunklet) were drawn together from one class. Cannot-links tie the
-    class variables :math:`z_u` of the chunklets in a Markov network. With class weights :math:`a` it
-    maximises
+    The rows of a must-link component (a chunklet) are drawn together from one class. Cannot-links connect
+    the class variables :math:`z_u` of the chunklets in a Markov network. With class weights :math:`a` the
+    model maximises
 
     .. math::
 
         \log \sum_{z \text{ keeps every link}} \prod_u a_{z_u} \prod_{i \in u} N(x_i; \mu_{z_u}, \Sigma_{z_u})
         - [\text{normalize}] \log \sum_{z \text{ keeps every link}} \prod_u a_{z_u}
 
-    by EM. The second term is the normaliser of the network. It depends on :math:`a`, so that with it the
-    class weights are found by gradient ascent, as in the paper; without it they have a closed form. All links
-    are hard: labellings that break one have no probability.
+    by EM. The second term is the normaliser of the network. It depends on :math:`a`: with it the class
+    weights are found by gradient ascent, as in the paper; without it they have a closed form. All links are
+    hard: labellings that break a link have probability 0.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of classes, one Gaussian each.
     normalize : bool, default=False
-        Whether the objective has the normaliser. It is right where cannot-linked pairs were drawn as pairs.
-        Where rows were drawn first and links stated later, as is usual, rows of small classes are in more
-        cannot-links, and the normaliser makes the weights of these classes too small: with 256 random
-        cannot-links among 215 rows a class of 30 % had a weight of 5 % with it and of 30 % without it.
-    covariance_type, init, n_init, max_iter, tol, reg_covar, random_state, n_jobs
-        As for :class:`PairwiseGaussianMixture`.
+        Whether the objective includes the normaliser. It is correct if cannot-linked rows were sampled as
+        pairs. If rows were sampled first and links stated later, as is usual, rows of small classes are in
+        more cannot-links, and the normaliser makes the weights of these classes too small: with 256 random
+        cannot-links among 215 rows, a class of 30 % had a weight of 5 % with it and of 30 % without it.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        The shape of the covariances, as in scikit-learn.
+    init : {"hints", "k-means", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Starting means. "k-means++" draws them; "k-means" runs k-means from such draws; "hints" runs k-means
+        alternately in a linear space that the links suggest and on the original rows, and the first start of
+        each type uses the must-link components. Without links "hints" is "k-means". An array gives the only
+        start.
+    n_init : int, default=10
+        Number of starts. Each is tried for 15 iterations. Among the starts whose classes break the fewest
+        links, with every row in its most likely class, the one with the highest likelihood is finished.
+        With more than 50,000 rows, starts are tried on the linked rows and a sample of 50,000 rows.
+    max_iter : int, default=200
+        Maximum number of iterations of a start.
+    tol : float, default=1e-4
+        Stop when the mean log-likelihood per row changes by less than this.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of covariances, as a fraction of the mean variance of a feature.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Classes. The linked rows of a group have their most probable joint labelling, which keeps every link
-        wherever one was found that does.
+        The class of each row. The linked rows of a group have their most probable joint labelling, which
+        satisfies every link if such a labelling was found.
     weights_, means_, covariances_, lower_bound_, lower_bounds_, n_iter_, converged_, violations_
         As for :class:`PairwiseGaussianMixture`.
     n_approximate_ : int
-        How many groups of chunklets were too large to enumerate.
+        Number of groups of chunklets that were too large to enumerate.
 
     Warns
     -----
@@ -66,16 +85,16 @@ class EquivalenceGaussianMixture(MixtureFamily):
     Notes
     -----
     A group of g chunklets joined by cannot-links is enumerated exactly if it has at most 20,000 labellings
-    (K^g); beyond that its marginals and its normaliser come from damped belief propagation, which is exact
-    where the cannot-links form a tree and an approximation where they form loops. The bound is then Bethe's
-    and need not rise. The joint labelling of a larger group is exact too where its graph is nearly a tree
-    (variable elimination with tables of at most 20,000 entries); elsewhere a search keeps the links, and the
-    labelling need not be the most probable one. Where links contradict one another the must-links win and a
-    warning says so. A group that no labelling with K classes keeps is refused if it is small enough to
-    be enumerated. Links with weights are refused.
+    (K^g). The marginals and the normaliser of larger groups come from damped belief propagation, which is
+    exact if the cannot-links form a tree and approximate if they form loops; the bound is then the Bethe
+    bound and may fall. The joint labelling of a larger group is exact if its graph is nearly a tree (variable
+    elimination with tables of at most 20,000 entries); otherwise a search satisfies the links, and the
+    labelling may not be the most probable one. If links contradict one another, the must-links win, with a
+    warning. A group that has no consistent labelling with K classes raises an error if it is small enough to
+    be enumerated. Weighted links raise an error.
 
-    A chunklet counts once towards the class weights, whatever its size. Where that is not wanted, use
-    :class:`PairwiseGaussianMixture`, whose default counts every row once.
+    A chunklet counts once towards the class weights, whatever its size. To count every row once, use
+    :class:`PairwiseGaussianMixture` with its default settings.
 
     References
     ----------

@@ -143,62 +143,67 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         S_t = (1 - \gamma_t) S_{t-1} + \gamma_t \bar s(\text{batch}_t; \theta_{t-1}), \qquad
         \gamma_t = (t + t_0)^{-\kappa}
 
-    and the parameters are those that maximise the likelihood of :math:`S_t`. `fit` draws batches among all
-    rows, and the rows that links name are in every one, counting as they do among all rows. `partial_fit`
-    is given the batches, each with links about its own rows.
+    and the parameters are those that maximise the likelihood of :math:`S_t`. `fit` draws batches from all
+    rows; linked rows are in every batch, with the same share as among all rows. `partial_fit` takes batches
+    from the caller, each with links about its own rows.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of classes.
     n_subclusters : int, default=1
-        Gaussians for each class.
+        Number of Gaussians per class.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        The shape of the covariances.
+        The shape of the covariances, as in scikit-learn.
     relations : {"auto", "components", "pairs"}, default="auto"
-        As for :class:`PairwiseGaussianMixture`; "auto" chooses anew for the links of each batch of
-        `partial_fit`, where links of one kind only have the class weights of the mixture.
+        How links enter the model, as in :class:`PairwiseGaussianMixture`. In `partial_fit`, "auto" decides
+        for the links of each batch separately; links of one kind then share the class weights of the mixture.
     batch_size : int, default=2048
-        How many rows `fit` draws at a time.
+        Number of rows that `fit` draws per batch.
     learning_decay : float, default=0.7
-        :math:`\kappa`, above 0.5 and at most 1: the larger, the less do later batches move what was found.
+        :math:`\kappa`, above 0.5 and at most 1. With larger values later batches change the estimates less.
     learning_offset : float, default=10.0
-        :math:`t_0`: the larger, the less do early batches move the start.
+        :math:`t_0`. With larger values early batches change the start less.
     init : {"hints", "k-means", "k-means++"} or array, default="hints"
-        As for :class:`PairwiseGaussianMixture`, among the rows of the first batch, or among the links' rows
-        and a sample of some 10,000.
+        Starting means, as in :class:`PairwiseGaussianMixture`. `partial_fit` draws them from the first batch,
+        `fit` from the linked rows and a sample of about 10,000 rows.
     n_init : int, default=3
-        Starts. Each is tried for 15 iterations on those rows; the best one goes on.
+        Number of starts. Each is tried for 15 iterations on these rows, and the best one is continued.
     max_iter : int, default=500
-        The most batches of a fit.
+        Maximum number of batches of a fit.
     tol : float, default=1e-3
-        A fit ends when a running mean of the batches' log-likelihoods, means over rows, has not risen by
-        more for 40 batches.
-    reg_covar, random_state, n_jobs
-        As for :class:`PairwiseGaussianMixture`. The variance of which `reg_covar` is a share is that of the
-        rows on which starts are tried.
+        A fit stops when the running mean of the log-likelihood per row has not risen by more than this for
+        40 batches.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of covariances, as a fraction of the mean variance of a feature among the rows
+        on which starts are tried.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Classes, of all rows or of the last batch, those of rows in links in view of these.
+        The class of each row, after `partial_fit` of each row of the last batch. The classes of linked rows
+        take the links into account.
     n_steps_, n_iter_ : int
-        How many batches were seen.
+        Number of batches that were processed.
     n_rows_seen_ : int
-        How many rows the batches had, those drawn twice counted twice.
+        Number of rows in these batches; rows drawn twice count twice.
     lower_bound_ : float
-        The running mean of the batches' log-likelihoods, which are means over rows.
+        The running mean of the log-likelihood per row.
     lower_bounds_ : ndarray of shape (n_steps_,)
-        Those of the batches.
+        The log-likelihood per row of each batch.
     converged_ : bool
-        Whether it settled, after `fit`.
+        Whether `fit` stopped because the likelihood no longer rose.
     weights_, subcluster_weights_, means_, covariances_, violations_, relations_
         As for :class:`PairwiseGaussianMixture`.
 
     Notes
     -----
-    A step costs O((b + h) K S d^2) for batches of b rows and h rows in links, whatever the number of rows,
-    plus reading b rows anywhere. A fit reads all rows twice, to check them and to label them.
+    A step costs O((b + h) K S d^2) for batches of b rows and h linked rows, independent of the total number
+    of rows. A fit reads all rows twice, to validate and to label them.
 
     References
     ----------
@@ -340,23 +345,24 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
     ) -> Self:
-        """Go on with a batch of rows, guided by links about rows of this batch.
+        """Update the mixture with a batch of rows, guided by links about the rows of this batch.
 
-        The first batch makes the start, as a fit would, and needs at least `n_clusters` rows if the start is
-        not given. After a `fit` the mixture goes on from where that has ended.
+        The first batch determines the start, as in `fit`, and needs at least `n_clusters` rows unless `init`
+        is an array. After `fit`, batches continue from its result.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The batch.
+            The rows of the batch.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
-            The links, of the rows of the batch. None means none.
+            The links between rows of this batch. None means no links.
 
         Returns
         -------
         self : object
+            The updated mixture.
         """
         self._check_parameters()
         begun = hasattr(self, "_running")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class PosteriorConstrainedGaussianMixture(MixtureFamily):
     r"""Gaussian mixture with posterior constraints (EM-PC; Graça, Ganchev & Taskar 2007).
 
-    The E-step projects the posteriors onto those that keep the links on average:
+    The E-step projects the posteriors onto those that satisfy the links on average:
 
     .. math::
 
@@ -30,8 +30,8 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
         \quad \text{s.t.} \quad q_i = q_j \; \forall (i, j) \in M, \qquad
         q_i(m) + q_j(m) \le 1 \; \forall (i, j) \in C, \forall m .
 
-    The model itself knows nothing of links, so they act through the expected classes alone. A cannot-link
-    holds on average as soon as either row is undecided between two classes: it says less than it does in
+    The model itself contains no links; they act only through the expected classes. A cannot-link is
+    satisfied on average as soon as either row is undecided between two classes, so it is weaker than in
     :class:`PairwiseGaussianMixture`.
 
     Parameters
@@ -39,26 +39,45 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
     n_clusters : int, default=8
         The number of classes, one Gaussian each.
     penalty : float or None, default=None
-        None: the constraints hold. A number: a cannot-link may be broken at a cost of `penalty` times its
-        weight for each unit of ``q_i(m) + q_j(m) - 1``; that is an upper bound on its multiplier.
-    covariance_type, init, n_init, max_iter, tol, reg_covar, random_state, n_jobs
-        As for :class:`PairwiseGaussianMixture`.
+        With None the constraints are hard. With a number, a cannot-link may be broken at a cost of `penalty`
+        times its weight per unit of ``q_i(m) + q_j(m) - 1``, which bounds its multiplier.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        The shape of the covariances, as in scikit-learn.
+    init : {"hints", "k-means", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
+        Starting means. "k-means++" draws them; "k-means" runs k-means from such draws; "hints" runs k-means
+        alternately in a linear space that the links suggest and on the original rows, and the first start of
+        each type uses the must-link components. Without links "hints" is "k-means". An array gives the only
+        start.
+    n_init : int, default=10
+        Number of starts. Each is tried for 15 iterations. Among the starts whose classes break the fewest
+        links, with every row in its most likely class, the one with the highest likelihood is finished.
+        With more than 50,000 rows, starts are tried on the linked rows and a sample of 50,000 rows.
+    max_iter : int, default=200
+        Maximum number of iterations of a start.
+    tol : float, default=1e-4
+        Stop when the mean log-likelihood per row changes by less than this.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of covariances, as a fraction of the mean variance of a feature.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Classes; a row in links has the likeliest class of its projected posterior.
+        The class of each row; a linked row has the most likely class of its projected posterior.
     weights_, means_, covariances_, lower_bound_, lower_bounds_, n_iter_, converged_, violations_
         As for :class:`PairwiseGaussianMixture`.
 
     Notes
     -----
-    The projection is coordinate ascent on the dual, a closed form for each cannot-link (at most one class of
-    a pair can be too full), warm from one iteration to the next. It ends when no multiplier moves, or after
-    200 sweeps or a million visits to links; with many cannot-links on few rows that can be before all hold,
-    and the bound is then a little too high and need not rise. The paper uses cannot-links only; must-links
-    are the equality constraints that its method allows as well. Links with weights need a `penalty`. What
-    the penalty costs is part of the bound.
+    The projection is coordinate ascent on the dual, with a closed form for each cannot-link (at most one
+    class of a pair violates its constraint) and a warm start from the previous iteration. It ends when no
+    multiplier changes, or after 200 sweeps or a million link updates. With many cannot-links on few rows
+    some may still be violated then; the bound is slightly too high and may fall. The paper uses only
+    cannot-links; must-links are equality constraints, which its method also allows. Weighted links need a
+    `penalty`. The cost of the penalty is part of the bound.
 
     References
     ----------
