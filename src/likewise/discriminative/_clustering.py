@@ -1,4 +1,4 @@
-"""DiscriminativeClustering: what it takes, how a fit goes, and what it gives."""
+"""DiscriminativeClustering: a linear softmax model of the clusters, fitted to links and triplets."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _HARDENING = 10
 
 
 class DiscriminativeClustering(SoftmaxClusterer):
-    """A linear softmax model of the clusters, fitted to links, triplets, or both, and to all rows.
+    """Clustering with a linear softmax model, fitted to links, triplets or both, and to all rows.
 
-    With :math:`p_{ik} \\propto \\exp(w_k^\\top x_i + b_k)`, and I the rows that hints name, U the others, it
-    maximises (Pei, Fern, Tjahja & Rosales 2016; Pei 2017, ch. 3, whose equations are numbered here, eq. 3.6)
+    With :math:`p_{ik} \\propto \\exp(w_k^\\top x_i + b_k)`, hinted rows I and other rows U, it maximises
+    (Pei, Fern, Tjahja & Rosales 2016; eq. 3.6 of Pei 2017, ch. 3, whose equation numbers are used here)
 
     .. math::
 
@@ -44,63 +44,66 @@ class DiscriminativeClustering(SoftmaxClusterer):
         + \\tau \\Big[ H\\big(\\tfrac1n \\sum_i p_i\\big) - \\tfrac1{|U|} \\sum_{i \\in U} H(p_i) \\Big]
         - \\alpha \\sum_k \\|w_k\\|^2
 
-    The first term asks that the clusters explain the m answers. Of a pair the answer tells whether its rows
-    are together, of a triplet which two of the three are, or that no two stand out; it is wrong with
-    probability `epsilon`. The second asks for clear clusters of like size, the third for a plain model.
-    Without hints this is regularised information maximisation (Krause, Perona & Gomes 2010).
+    The first term is the likelihood of the m answers. The answer about a pair says whether its rows are
+    together; the answer about a triplet says which two of the three are, or that no two stand out. An answer
+    is wrong with probability `epsilon`. The second term favours clear clusters of similar size, the third is
+    a penalty on the weights. Without hints this is regularised information maximisation (Krause, Perona &
+    Gomes 2010).
 
-    Sums over the unknown clusters of hinted rows are out of reach, so a lower bound is climbed, eq. (3.7):
-    mean field over q, the distributions of the hinted rows' clusters, one row after another (eqs. 3.8 to
-    3.10), and L-BFGS over the weights, in turns. Columns are brought to mean 0 and variance 1 first, so that
-    their units do not matter.
+    Sums over the unknown clusters of all hinted rows are intractable, so a lower bound is maximised,
+    eq. (3.7), alternating between mean field over q, the distributions of the clusters of hinted rows, one
+    row after another (eqs. 3.8 to 3.10), and L-BFGS over the weights. Columns are standardised to mean 0 and
+    variance 1 first, so that their units do not matter.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find, at most: one that nothing asks for stays empty.
+        Maximum number of clusters. Clusters that neither hints nor rows support stay empty.
     tau : float, default=0.5
-        The weight of the information that the rows hold. Large values ask for clear clusters of like size.
+        The weight of the information term. Large values favour clear clusters of similar size.
     alpha : float, default=0.002
         The weight of the penalty, for columns of variance 1. The paper calls it lambda.
     epsilon : float, default=0.05
-        How often an answer is wrong, from 0 to below 0.5. With 0 hints are hard: contradictions are refused,
-        and a hinted row may only be in clusters that keep most of its hints (eq. 3.11).
+        Probability that an answer is wrong, from 0 to below 0.5. With 0 hints are hard: contradictions raise
+        an error, and a hinted row can only be in clusters that satisfy most of its hints (eq. 3.11).
     anneal : bool, default=True
-        Whether hard hints begin soft: epsilon falls in stages, and eq. 3.11 comes last. False applies eq.
-        3.11 from the first sweep, as printed, which freezes what the start got wrong.
+        Whether hard hints start as soft hints: epsilon is lowered in stages, and eq. 3.11 is applied last.
+        False applies eq. 3.11 from the first sweep, as printed, which freezes errors of the start.
     noise : {None, "uniform", "confusion"}, default=None
-        Whether the probabilities of wrong answers are learned as well: None leaves them at epsilon,
-        "uniform" learns one for pairs and one for triplets, "confusion" one for each truth and each wrong
-        answer. All keep near epsilon while hints are few; see Notes.
+        Whether the probabilities of wrong answers are learned: None fixes them at epsilon, "uniform" learns
+        one for pairs and one for triplets, "confusion" one for each true relation and each wrong answer.
+        With few hints they stay near epsilon; see Notes.
     neither : {"use", "drop"}, default="use"
-        Whether the answer NEITHER to a triplet is used, or left out as is usual for triplets.
-    fourier_features : int, optional
-        Replace the columns by so many random Fourier features of a Gaussian kernel, for clusters whose
-        borders are not straight.
-    gamma : float, optional
-        The kernel is ``exp(-gamma |x - y|^2)``, columns at variance 1. One over the number of columns by
-        default.
+        Whether the answer NEITHER to a triplet is used, or dropped as is usual for triplets.
+    fourier_features : int or None, default=None
+        Number of random Fourier features of a Gaussian kernel that replace the columns, for clusters with
+        nonlinear boundaries. None uses the columns.
+    gamma : float or None, default=None
+        Coefficient of the kernel ``exp(-gamma |x - y|^2)`` on columns of variance 1. None uses one over the
+        number of columns.
     init : {"auto", "hints"}, default="auto"
-        Where a fit begins. "hints" makes `n_init` starts, half of them where the hints stretch the rows.
-        "auto" also fits without hints and begins there, unless the hints clearly speak against it, see Notes.
+        Where a fit starts. "hints" makes `n_init` starts, half of them in a space stretched by the hints.
+        "auto" also fits without hints and continues from there, unless the hints clearly favour another
+        start; see Notes.
     n_init : int, default=6
-        How many starts. Each is tried for a few iterations, and the one with the best bound is finished.
+        Number of starts. Each is tried for a few iterations, and the one with the best bound is finished.
     max_iter : int, default=300
-        The most iterations of one start.
+        Maximum number of iterations of one start.
     tol : float, default=1e-5
         Stop when an iteration raises the bound by no more than this.
-    random_state : int, RandomState or None
-        Makes the fit repeatable.
-    n_jobs : int or None
-        The most threads to use; None for what the limits in force allow. Few rows use one thread.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row: for hinted rows the one that model and hints together make most probable,
-        for the others the one that the model does, as `predict`.
+        The cluster of each row: for hinted rows the most probable one given model and hints, for the others
+        the most probable one given the model, as in `predict`.
     coef_ : ndarray of shape (n_clusters, n_features)
-        The weights of the columns as they were given, or of the Fourier features.
+        The weights of the original columns, or of the Fourier features.
     intercept_ : ndarray of shape (n_clusters,)
         The biases, which are not penalised.
     noise_ : Noise
@@ -108,34 +111,34 @@ class DiscriminativeClustering(SoftmaxClusterer):
     hinted_proba_ : ndarray of shape (n_hinted, n_clusters)
         q, the probabilities of the clusters of the hinted rows, given the hints.
     hinted_ : ndarray of shape (n_hinted,)
-        Which rows those are.
+        The hinted rows.
     violations_ : likewise.evaluation.Satisfaction
-        Which stated links the labels break.
+        The stated links that the labels satisfy and violate.
     triplet_violations_ : likewise.evaluation.TripletSatisfaction
-        Which triplets the labels break.
+        The triplets that the labels satisfy and violate.
     lower_bound_ : float
-        The bound at the end.
+        The final bound.
     lower_bounds_ : ndarray of shape (n_iter_,)
-        The bound after each iteration of the start that was kept, once it was chosen. It never falls. With
-        epsilon=0 the share of the hints that hold stands in for their log-likelihood, and it may.
+        The bound after each iteration of the selected start, after its selection. It never falls, except
+        with epsilon=0, where the share of satisfied hints replaces their log-likelihood.
     n_iter_ : int
-        The number of those iterations.
+        The number of these iterations.
     converged_ : bool
-        Whether they ended because the bound rose no more.
+        Whether the iterations ended because the bound no longer rose.
 
     Notes
     -----
-    An iteration costs O(n k d) for each of a few gradients, and O(k) for each hint and sweep; a group of s
-    rows costs s, though it stands for s (s - 1) / 2 pairs. Memory is two arrays of n x k beside rows in
-    memory. Rows of files take none but for a block of each thread, and a gradient then takes half as long
-    again, since probabilities are worked out twice.
+    An iteration costs O(n k d) for each of a few gradients, and O(k) per hint and sweep. The cost of a group
+    of s rows is linear in s, although it stands for s (s - 1) / 2 pairs. Besides rows in memory, two arrays
+    of n x k are needed. Rows in files need only one block per thread; a gradient then takes 1.5 times as
+    long, since probabilities are computed twice.
 
     A learned noise has a prior worth 20 answers for each true relation, wrong ones with probability epsilon:
-    a Dirichlet density for each row of a confusion, and the Beta density that follows for a uniform noise,
-    which is also kept below chance. AB, AC and BC share their numbers, since hints keep the rows of a triplet
-    in ascending order and the names tell nothing. The logarithm of the prior, up to a constant, belongs to
-    the bound. Learning begins when the fit with epsilon has converged: noise that is learned from a poor
-    clustering excuses it.
+    a Dirichlet density for each row of a confusion matrix, or the corresponding Beta density for a uniform
+    noise, whose error rate is also kept below chance. AB, AC and BC share their probabilities, since the rows
+    of a triplet are stored in ascending order and the names are interchangeable. The logarithm of the prior,
+    up to a constant, is part of the bound. The noise is learned only after the fit with epsilon has
+    converged, since noise learned from a poor clustering would explain its errors away.
 
     A few hints can be explained in many ways, and the bound of a poor one is often the highest. With
     ``init="auto"`` the fit without hints of the same `random_state` is therefore continued with the hints.
@@ -147,11 +150,11 @@ class DiscriminativeClustering(SoftmaxClusterer):
     harder to please by chance.
 
     The order of the rows does not matter: permuting them, with their hints and weights, permutes the labels.
-    Beyond 20,000 rows without hints this holds up to rounding, which may move a row at a border.
+    With more than 20,000 rows without hints this holds up to rounding, which may move rows at a boundary.
 
     Examples
     --------
-    Four clouds at the corners of a square, to be parted into above and below. Nothing but hints can tell.
+    Four clouds at the corners of a square, to be separated into above and below. Only hints can decide.
 
     >>> import numpy as np
     >>> from likewise import Supervision
@@ -248,17 +251,19 @@ class DiscriminativeClustering(SoftmaxClusterer):
         ----------
         X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
             The rows. A memory map and the readers of :mod:`likewise.datasets` are read in blocks and never
-            held whole.
+            loaded as a whole.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
             Links, groups and triplets. None means no hints.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts in the information and in the starts. It leaves hints as they are.
+            The weight of each row in the information term and in the starts. It does not change the weights
+            of hints.
 
         Returns
         -------
         self : object
+            The fitted clusterer.
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         if self.epsilon == 0 and self.noise is not None:
@@ -272,8 +277,8 @@ class DiscriminativeClustering(SoftmaxClusterer):
         unhinted_rng = deepcopy(rng)
         width = rows.shape[1] if self.fourier_features is None else self.fourier_features
         rows.threads = n_threads(len(rows) * width * self.n_clusters, self.n_jobs)
-        # BLAS and OpenMP keep to one thread, and blocks of rows are merged in order, because sums that are
-        # cut differently differ in their last digits, and a long climb makes that a different answer.
+        # BLAS and OpenMP use one thread, and blocks of rows are merged in order: sums in another order differ
+        # in their last digits, which a long optimisation can amplify to another result.
         with threadpool_limits(1):
             arranged = self._arranged(rows, told, rng)
             space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
@@ -320,7 +325,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         X: Any,
         unhinted: Callable[[Run], State] | None = None,
     ) -> Fit:
-        """Try the starts, finish the best, then learn the noise or turn to hard hints."""
+        """Try the starts, finish the best one, then learn the noise or make the hints hard."""
         as_printed = self.epsilon == 0 and not self.anneal
         stages = 0 if as_printed else len(SOFT_EPSILONS)
         more = stages if self.epsilon == 0 else int(self.noise is not None)

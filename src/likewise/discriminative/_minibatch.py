@@ -1,4 +1,4 @@
-"""MiniBatchDiscriminativeClustering: the same objective, climbed by small steps on a few rows at a time."""
+"""MiniBatchDiscriminativeClustering: the same objective, optimised in small steps on batches of rows."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from likewise.supervision import Supervision
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
-# So many rows are fetched at once and then dealt into batches: rows far apart are slow to fetch.
+# Number of rows that are read at once and split into batches, since reading scattered rows is slow.
 _POOL_ROWS = 32_768
-# Mean-field sweeps in a step. Where the same rows come again, q goes on from where it was.
+# Mean-field sweeps per step. If the same rows come again, q continues from its last value.
 _SWEEPS = 3
 _SWEEP_TOL = 1e-3
-# A fit ends when the smoothed bound has risen by no more than `tol` in so many batches.
+# A fit stops when the smoothed bound has risen by no more than `tol` in this many batches.
 _PATIENCE = 20
 _SMOOTHING = 0.1
 
 
 @dataclass(eq=False)
 class Running:
-    """A mean of what comes in turn, in which what came earlier counts ever less."""
+    """An exponentially weighted running mean."""
 
     total: Any = 0.0
     weight: float = 0.0
 
     def add(self, value: Any, keep: float) -> Any:
-        """Take one more; `keep` is what remains of the weight of those before it. Return the mean."""
+        """Add a value and return the mean; the weights of earlier values are multiplied by `keep`."""
         self.total = keep * self.total + (1.0 - keep) * value
         self.weight = keep * self.weight + (1.0 - keep)
         return self.total / self.weight
@@ -51,7 +51,7 @@ class Running:
 
 @dataclass(eq=False)
 class Ascent:
-    """Steps uphill, each weight's own length judged by its gradients so far (Adam, Kingma & Ba 2015)."""
+    """Gradient ascent with a step length per weight, from its past gradients (Adam, Kingma & Ba 2015)."""
 
     gradient: Running
     square: Running
@@ -67,67 +67,73 @@ class Ascent:
 
 
 class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
-    """:class:`DiscriminativeClustering` by small steps, each on a batch of rows and the hints about them.
+    """:class:`DiscriminativeClustering` in small steps, each on a batch of rows and the hints about them.
 
-    The objective is the same. A step improves q, the distributions of the clusters of the batch's hinted
-    rows, by a few sweeps of mean field, and then moves the weights once along the gradient. A batch is too
-    small to tell whether clusters are of like size, so this is judged by a running mean of the
-    probabilities.
+    The objective is the same. A step improves q, the distributions of the clusters of the hinted rows in the
+    batch, by a few mean-field sweeps and then moves the weights once along the gradient. A batch is too small
+    to measure the sizes of the clusters, so the balance term uses a running mean of the probabilities.
 
-    With :meth:`fit` rows may be many more than fit into memory: they are passed over three times in all, to
-    check them, to find the scale of the columns and to label them, and batches are drawn at random. The rows
-    that hints name are in every batch, by their share. With :meth:`partial_fit` rows come as they come.
+    :meth:`fit` handles more rows than fit into memory: it reads all rows three times, to validate them, to
+    compute the scale of the columns and to label them, and draws batches at random. The hinted rows are in
+    every batch. :meth:`partial_fit` takes batches from the caller.
 
     Parameters
     ----------
-    n_clusters, tau, alpha, neither :
-        As in :class:`DiscriminativeClustering`.
+    n_clusters : int, default=8
+        Maximum number of clusters. Clusters that neither hints nor rows support stay empty.
+    tau : float, default=0.5
+        The weight of the information term. Large values favour clear clusters of similar size.
+    alpha : float, default=0.002
+        The weight of the penalty, for columns of variance 1.
     epsilon : float, default=0.05
-        How often an answer is wrong, above 0 and below 0.5.
+        Probability that an answer is wrong, above 0 and below 0.5.
+    neither : {"use", "drop"}, default="use"
+        Whether the answer NEITHER to a triplet is used, or dropped as is usual for triplets.
     batch_size : int, default=1024
-        How many rows `fit` draws for a step, beside those that hints name.
+        Number of rows that `fit` draws per step, besides the hinted rows.
     learning_rate : float, default=0.05
-        How long the first steps are, for columns of variance 1.
+        Length of the first steps, for columns of variance 1.
     half_life : float, default=10000
-        After so many rows a row counts half in the balance of the clusters.
+        Number of further rows after which the weight of a row in the balance of the clusters has halved.
     n_init : int, default=3
-        How many starts, tried on the first batch; in `fit` on up to 20,000 rows.
+        Number of starts. They are tried on the first batch, in `fit` on up to 20,000 rows.
     max_iter : int, default=500
-        The most batches of a `fit`.
+        Maximum number of batches of `fit`.
     tol : float, default=1e-4
         `fit` stops when the smoothed bound has not risen by more than this in twenty batches.
-    random_state : int, RandomState or None
-        Makes the fit repeatable.
-    n_jobs : int or None
-        The most threads to use in passes over all rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads in passes over all rows; None uses the current OpenMP limit and -1 all
+        cores.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row, as in :class:`DiscriminativeClustering`; after `partial_fit` of the rows of
+        The cluster of each row, as in :class:`DiscriminativeClustering`; after `partial_fit`, of each row of
         the last batch.
     coef_, intercept_ : ndarray
-        The weights of the columns as they were given, and the biases.
+        The weights of the original columns, and the biases.
     hinted_, hinted_proba_ : ndarray
-        Which of those rows are hinted, and the probabilities of their clusters, given the hints.
+        The hinted rows among these, and the probabilities of their clusters, given the hints.
     violations_, triplet_violations_
-        Which of the hints about these rows the labels break.
+        The links and triplets about these rows that the labels satisfy and violate.
     lower_bound_ : float
         The bound, smoothed over batches.
     n_steps_, n_rows_seen_ : int
-        How many steps were made, and of how many rows, each time that a row came counted.
+        Number of steps, and of rows in their batches; a row counts each time it is in a batch.
     n_iter_ : int
-        How many batches the last `fit` made, or how many came to `partial_fit`.
+        Number of batches of the last `fit`, or of all calls of `partial_fit`.
 
     Notes
     -----
-    A step costs O(b k d) for a batch of b rows. The hints of a batch count as much as those of an average
-    batch of as many hints; a batch with fewer hints than usual counts less.
+    A step costs O(b k d) for a batch of b rows. The likelihood of the hints is divided by the larger of their
+    total weight in the batch and its running mean, so that a batch with few hints counts less.
 
-    Hints speak of rows of one batch: a hint about rows of different batches cannot be told to `partial_fit`.
+    Hints can only be about rows of the same batch.
 
-    Permuting the rows of `fit`, or of a batch, permutes the labels. Beyond 20,000 rows without hints the
-    starts do not depend on the order of the rows, but which rows are drawn for a batch does.
+    Permuting the rows of `fit`, or of a batch, permutes the labels. With more than 20,000 rows without hints
+    the starts still do not depend on the order of the rows, but the rows drawn for a batch do.
 
     Examples
     --------
@@ -214,9 +220,27 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         supervision: Supervision | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Cluster the rows of X by batches drawn at random, guided by the hints.
+        """Cluster the rows of X with batches drawn at random, guided by the hints.
 
-        What was fitted before is forgotten. Takes what :meth:`DiscriminativeClustering.fit` takes.
+        Results of earlier fits are discarded.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
+            The rows. A memory map and the readers of :mod:`likewise.datasets` are read in blocks and never
+            loaded as a whole.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            Links, groups and triplets. None means no hints.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each row in the information term and in the starts. It does not change the weights
+            of hints.
+
+        Returns
+        -------
+        self : object
+            The fitted clusterer.
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
@@ -250,22 +274,23 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         supervision: Supervision | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Make one step on a batch of rows; the first batch also gives the start.
+        """Make one step on a batch of rows. The first batch also determines the start.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows of the batch, all in memory while the step is made.
+            The rows of the batch. They must fit into memory.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
-            Hints about rows of this batch.
+            Hints about the rows of this batch. None means no hints.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts in the information.
+            The weight of each row in the information term.
 
         Returns
         -------
         self : object
+            The updated clusterer.
         """
         first = not hasattr(self, "coef_")
         self._check_parameters()
@@ -319,7 +344,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         rng: Any,
         progress: Progress | None = None,
     ) -> State:
-        """Forget what was, and return the best start."""
+        """Discard earlier results and return the best start."""
         self._ascent = Ascent(Running(), Running())
         self._balance, self._usual_hints, self._bound = Running(), Running(), Running()
         self.n_steps_ = self.n_rows_seen_ = 0
@@ -337,11 +362,11 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         return self._best_start(few, problem, told, rng, run).state
 
     def _step(self, batch: Few, told: Told, state: State, *, anew: bool = False) -> State:
-        """Improve q, and then the weights once; `anew` says that q is not of these rows."""
+        """Improve q, then update the weights once; with `anew` q is initialised for new rows."""
         n_rows = len(batch.Z)
         keep = 0.5 ** (n_rows / self.half_life)
         m = told.terms.total_weight
-        # One hint alone in its batch shall not count as much as a hundred in another.
+        # A single hint in a batch must not count as much as a hundred hints in another.
         m = max(m, self._usual_hints.add(m, keep)) or 1.0
         objective = Objective.of(
             batch.Z, batch.weight, batch.told, self.n_clusters, m=m, tau=self.tau, alpha=self.alpha
@@ -370,7 +395,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         rng: Any,
         progress: Progress,
     ) -> tuple[State, bool]:
-        """Make steps on batches until the bound settles; return the end, and whether it did."""
+        """Make steps on batches until the bound converges; return the last state and whether it converged."""
         hinted, own = space.standardised(near, which), near.weight_of(which)
         first, rest = np.arange(len(hinted)), near.total_weight - float(own.sum())
         best, stale, settled = -np.inf, 0, False
@@ -391,7 +416,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
     def _batches(
         self, near: Rows, space: Space, told: np.ndarray, rng: np.random.RandomState
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield batches of rows that no hint names, without end: what the model sees, and weights."""
+        """Yield an endless sequence of batches of rows without hints: features and weights."""
         n_free = len(near) - len(told)
         while True:
             which = drawn_free(n_free, _POOL_ROWS, told, rng)
@@ -401,7 +426,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
                 yield Z[part], weight[part]
 
     def _keep(self, rows: Rows, space: Space, told: Told, state: State) -> int:
-        """Fold the weights, and label the rows; return how many clusters have any."""
+        """Set the attributes and label the rows; return the number of clusters that have rows."""
         self._space = space
         self.coef_, self.intercept_ = space.fold(state.W)
         return self._label_rows(rows, told, state.q)

@@ -1,4 +1,4 @@
-"""What the members of the family share: checks of hints, starts on few rows, and the model put to use."""
+"""Base class of the discriminative family: checks of hints, starts on a sample of rows, prediction."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
     from likewise.evaluation import Satisfaction, TripletSatisfaction
 
-# Iterations after which the promising start is known: later ones seldom change the order of the bounds.
+# Number of iterations to try a start; further iterations seldom change the order of the bounds.
 TRIAL = 10
-# Starts are made and tried on the hinted rows and so many others; all rows are for the one that is finished.
+# Starts are tried on the hinted rows and this many others; the selected start is finished on all rows.
 _FEW_ROWS = 20_000
-# Hard hints freeze whatever they begin with, so that they begin where soft ones end, the last nearly hard.
+# Hard hints freeze their initial assignment. They start from a fit with soft hints, at the end nearly hard.
 SOFT_EPSILONS = (0.05, 1e-3, 1e-6)
 
-# Climbs a problem from a state for at most so many iterations.
+# Improves a state of a problem for at most the given number of iterations.
 Run = Callable[[Problem, State, int], Fit]
 
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """The rows that hints name, and what is said of them.
+    """The hinted rows and their hints.
 
     Attributes
     ----------
     named : ndarray
-        All of them, ascending.
+        All hinted rows, ascending.
     hints : Supervision
-        What is said of these alone, numbered from 0.
+        The hints, restricted to these rows and numbered from 0.
     used : ndarray
-        Which of them, by place, are named by hints that the method uses, in an order that depends on the
-        rows and their hints alone.
+        Positions in `named` of the rows whose hints the method uses, in an order that depends only on the
+        rows and their hints.
     terms : HintTerms
-        What these hints say, of the rows in `used` alone.
+        The terms of these hints, restricted to the rows in `used`.
     """
 
     named: np.ndarray
@@ -64,7 +64,7 @@ class Told:
 
     @classmethod
     def of(cls, hints: Supervision, rows: Rows, *, use_neither: bool) -> Told:
-        """Gather them."""
+        """Collect the hinted rows."""
         named, few = hints.named()
         used = HintTerms(few, use_neither=use_neither).rows
         if len(used):
@@ -75,26 +75,26 @@ class Told:
 
     @property
     def rows(self) -> np.ndarray:
-        """The rows that the method is told of."""
+        """The hinted rows that the method uses."""
         return self.named[self.used]
 
     def links(self) -> Supervision:
-        """Return all that follows as links, of `rows` alone."""
+        """Return all implied links, restricted to `rows`."""
         return (self.hints[self.used] if len(self.used) else Supervision.none(1)).to_links()
 
 
 @dataclass(frozen=True, eq=False)
 class Few:
-    """Rows that were gathered: all, or a sample of them with all that hints name.
+    """Rows in memory: all rows, or all hinted rows and a sample of the others.
 
     Attributes
     ----------
     Z, weight : ndarray
-        What the model sees of them, and their weights.
+        The features of the rows and their weights.
     told : ndarray
-        Which of them hints name.
+        Positions of the hinted rows.
     everyone : bool
-        Whether these are all rows there are.
+        Whether these are all rows.
     """
 
     Z: np.ndarray
@@ -104,7 +104,7 @@ class Few:
 
     @classmethod
     def of(cls, near: Rows, space: Space, arranged: OrderedRows) -> Few:
-        """Gather them from the rows that were arranged, `near` as the space wants them."""
+        """Collect the rows; `near` are the rows in the form that `space` expects."""
         hinted = arranged.hinted
         if arranged.sample is None or arranged.sample_weight is None:
             everyone = np.arange(len(near))
@@ -116,7 +116,7 @@ class Few:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The fitted model, small enough to be sent to wherever rows are."""
+    """The fitted model, small enough to be sent to remote workers."""
 
     space: Space
     coef: np.ndarray
@@ -142,7 +142,7 @@ class Model:
 
 
 def _labelled(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
-    """Label the rows of a block; those that hints name have labels already."""
+    """Label the rows of a block; the labels of hinted rows are given."""
     mine = model.labels(block.X)
     first, last = np.searchsorted(told, [block.rows.start, block.rows.stop])  # ascending
     mine[told[first:last] - block.rows.start] = labels[first:last]
@@ -150,7 +150,7 @@ def _labelled(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) 
 
 
 def _label(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
-    """Label the rows of a block, and count the clusters."""
+    """Label the rows of a block and return the cluster sizes."""
     mine = _labelled(model, told, labels, block)
     if block.kept is not None:
         block.kept[...] = mine
@@ -158,13 +158,13 @@ def _label(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> 
 
 
 def _information(model: Model, block: Block) -> np.ndarray:
-    """Return the weighted sums of the probabilities and, at the end, of their entropies."""
+    """Return the weighted sums of the probabilities, followed by that of their entropies."""
     p = model.probabilities(block.X)
     return np.append(block.weight @ p, block.weight @ entr(p).sum(axis=1))
 
 
 class SoftmaxClusterer(HintedClusterer):
-    """Base of the family. A member says how the weights are fitted."""
+    """Base class of the family. A member defines how the weights are fitted."""
 
     labels_: np.ndarray
     violations_: Satisfaction
@@ -187,9 +187,9 @@ class SoftmaxClusterer(HintedClusterer):
     # ------------------------------------------------------------------ fitting
 
     def _told(self, hints: Supervision, rows: Rows) -> Told:
-        """Gather what hints say. Refuse what cannot hold.
+        """Collect the hinted rows; raise an error for infeasible hints.
 
-        Contradictions are refused by hard hints and warned of by soft ones.
+        Contradictions raise an error if hints are hard and give a warning if they are soft.
         """
         if self.n_clusters == 1 and (hints.answers < 3).any():
             raise InfeasibleSupervisionError(
@@ -219,7 +219,7 @@ class SoftmaxClusterer(HintedClusterer):
         learned: NoiseKind | None = None,
         few: Few | None = None,
     ) -> Problem:
-        """Return what is to be climbed: on rows wherever they are, or on few that were gathered."""
+        """Return the optimisation problem, on all rows or on the `few` in memory."""
         scales = {"m": terms.total_weight or 1.0, "tau": self.tau, "alpha": self.alpha}
         if few is not None:
             objective = Objective.of(few.Z, few.weight, few.told, self.n_clusters, **scales)
@@ -230,13 +230,13 @@ class SoftmaxClusterer(HintedClusterer):
         return Problem(objective, terms, Noise.uniform(epsilon, epsilon), learned)
 
     def _best_start(self, few: Few, problem: Problem, told: Told, rng: Any, run: Run) -> Fit:
-        """Try every start on few rows for a few iterations, and return the best one."""
+        """Try every start on few rows for a few iterations and return the best fit."""
         starts = Starts(few.Z, few.weight, few.told, told.links(), self.n_clusters, rng)
         tried = [run(problem, problem.start(starts.weights(n)), TRIAL) for n in range(self.n_init)]
         return max(tried, key=lambda fit: fit.bounds[-1])
 
     def _label_rows(self, rows: Rows, told: Told, q: np.ndarray) -> int:
-        """Label all rows in one pass, and tell which hints that keeps; return how many clusters have rows."""
+        """Label all rows in one pass and check the hints; return the number of clusters that have rows."""
         ascending = np.argsort(told.rows)
         self.hinted_, self.hinted_proba_ = told.rows[ascending], q[ascending]
         model, labels = self._model(), self.hinted_proba_.argmax(axis=1).astype(np.int32)
@@ -245,7 +245,7 @@ class SoftmaxClusterer(HintedClusterer):
         work = partial(_label, model, self.hinted_, labels)
         counts = rows.sum(work, column, becomes=recipe, afresh=True)
         self.labels_ = rows.whole(column)
-        of_named = np.zeros(max(len(told.named), 1), dtype=np.int32)  # without hints they speak of one row
+        of_named = np.zeros(max(len(told.named), 1), dtype=np.int32)  # without hints there is one dummy row
         of_named[: len(told.named)] = model.labels(rows.take(told.named))
         of_named[np.sort(told.used)] = labels
         self.violations_ = link_satisfaction(of_named, told.hints).of_rows(told.named)
@@ -264,24 +264,72 @@ class SoftmaxClusterer(HintedClusterer):
         return rows
 
     def decision_function(self, X: MatrixLike) -> Any:
-        """Return the logits of the clusters, shape (n_samples, n_clusters). Takes what `fit` takes."""
+        """Return the logits of the clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        logits : ndarray of shape (n_samples, n_clusters)
+            The logits.
+        """
         return self._new_rows(X).produce(self._model().logits, np.float64, self.n_clusters)
 
     def predict_proba(self, X: MatrixLike) -> Any:
-        """Return the probabilities of the clusters, shape (n_samples, n_clusters)."""
+        """Return the probabilities of the clusters, by the model without hints.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters)
+            The probabilities.
+        """
         return self._new_rows(X).produce(self._model().probabilities, np.float64, self.n_clusters)
 
     def predict(self, X: MatrixLike) -> Any:
-        """Return the most probable cluster of each row, by the model alone."""
+        """Return the most probable cluster of each row, by the model without hints.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row.
+        """
         return self._new_rows(X).produce(self._model().labels, np.int32)
 
     def score(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return the information (in nats) that the rows hold about their clusters; higher is better.
+        """Return the mutual information, in nats, between rows and clusters.
 
-        It is the entropy of the mean probabilities less the mean entropy: 0 for one cluster or none clear,
-        at most log(n_clusters). Hints are left out; :class:`~likewise.evaluation.HintSearchCV` scores those.
+        It is the entropy of the mean probabilities minus the mean entropy: 0 for a single cluster or if no
+        cluster is clear, at most log(n_clusters). Hints play no part;
+        :class:`~likewise.evaluation.HintSearchCV` scores hints.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in any form that `fit` accepts.
+        y : ignored
+            Present for scikit-learn's interface.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        score : float
+            The mutual information. Higher is better.
         """
         rows = self._with_weights(self._new_rows(X), sample_weight)
         *mean, entropy = rows.sum(partial(_information, self._model())) / rows.total_weight
@@ -289,6 +337,6 @@ class SoftmaxClusterer(HintedClusterer):
 
 
 def drawn_free(n_free: int, size: int, told: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Draw different rows that no hint names, ascending; no array over all rows is made."""
+    """Draw distinct rows without hints, in ascending order, without an array over all rows."""
     at, told = drawn_rows(n_free, size, rng), np.sort(told)
     return at + np.searchsorted(told - np.arange(len(told)), at, side="right")

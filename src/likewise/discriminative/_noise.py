@@ -1,4 +1,4 @@
-"""How likely each answer is, given what is true: fixed, or learned from how hints and clusters disagree."""
+"""Probabilities of answers given the truth: fixed, or learned from disagreement of hints and clusters."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from typing import Literal
 import numpy as np
 
 NoiseKind = Literal["uniform", "confusion"]
-# Before any hint is seen, a learned noise counts as many answers as this for each true relation, wrong ones
-# with probability epsilon. Few hints then leave the noise near epsilon, and many outvote it.
+# Pseudo-count of the prior of a learned noise for each true relation, with errors at the rate epsilon. With
+# few hints the noise stays near epsilon; many hints outweigh the prior.
 PRIOR_COUNT = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """How people answer: the probability of each answer for each true relation.
+    """The probability of each answer for each true relation.
 
-    Attributes
+    Parameters
     ----------
     pairs : ndarray of shape (2, 2)
-        Row: what is true, together or apart. Column: what is said, must-link or cannot-link.
+        Rows are the true relation, together or apart; columns are the answer, must-link or cannot-link.
     triplets : ndarray of shape (4, 4)
-        Row: what is true, column: what is said; both in the order AB, AC, BC, NEITHER.
+        Rows are the true relation, columns are the answer; both in the order AB, AC, BC, NEITHER.
+
+    Examples
+    --------
+    >>> from likewise.discriminative import Noise
+    >>> Noise.uniform(0.1, 0.3).pairs.tolist()
+    [[0.9, 0.1], [0.1, 0.9]]
     """
 
     pairs: np.ndarray
@@ -30,11 +36,32 @@ class Noise:
 
     @classmethod
     def uniform(cls, pair_epsilon: float, triplet_epsilon: float) -> Noise:
-        """Return the noise of Pei et al. 2016, tables 3.1 and 3.2: each wrong answer is equally likely."""
+        """Return the noise in which all wrong answers are equally likely (Pei 2017, tables 3.1 and 3.2).
+
+        Parameters
+        ----------
+        pair_epsilon : float
+            Probability that the answer about a pair is wrong.
+        triplet_epsilon : float
+            Probability that the answer about a triplet is wrong.
+
+        Returns
+        -------
+        noise : Noise
+            The noise.
+        """
         return cls(_uniform(2, pair_epsilon), _uniform(4, triplet_epsilon))
 
     def logs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the logarithms of both tables."""
+        """Return the logarithms of both tables.
+
+        Returns
+        -------
+        pairs : ndarray of shape (2, 2)
+            The logarithm of `pairs`.
+        triplets : ndarray of shape (4, 4)
+            The logarithm of `triplets`.
+        """
         return np.log(self.pairs), np.log(self.triplets)
 
 
@@ -45,7 +72,7 @@ def _uniform(size: int, epsilon: float) -> np.ndarray:
 
 
 def _exchangeable(counts: np.ndarray) -> np.ndarray:
-    """Return counts (4, 4) in which AB, AC and BC have been averaged over."""
+    """Return counts of shape (4, 4), averaged over the order of AB, AC and BC."""
     mean = np.empty((4, 4))
     right = np.trace(counts[:3, :3])
     mean[:3, :3] = counts[:3, :3][~np.eye(3, dtype=bool)].mean()
@@ -60,11 +87,11 @@ def learn_noise(kind: NoiseKind, prior: Noise, counts: tuple[np.ndarray, np.ndar
     """Return the most probable noise, given the expected counts of (true relation, answer).
 
     For "confusion" each row of a table has a Dirichlet prior whose mode is the row of `prior`; for "uniform"
-    the one probability of a wrong answer has the Beta prior that follows. `prior_log_density` is the
-    logarithm of either, up to a constant, so what is returned maximises counts and prior together.
+    the single error probability has the corresponding Beta prior. `prior_log_density` is the logarithm of
+    either, up to a constant, so that the result maximises the likelihood of the counts times the prior.
 
-    AB, AC and BC share their numbers: hints keep the rows of a triplet in ascending order, so that which of
-    the three an answer is called tells nothing.
+    AB, AC and BC share their probabilities: the rows of a triplet are stored in ascending order, so that the
+    three names are interchangeable.
     """
     tables = []
     for table, seen in zip((prior.pairs, prior.triplets), counts, strict=True):
@@ -74,8 +101,8 @@ def learn_noise(kind: NoiseKind, prior: Noise, counts: tuple[np.ndarray, np.ndar
             tables.append(total / total.sum(axis=1, keepdims=True))
         else:
             wrong = total[~np.eye(len(total), dtype=bool)].sum() / total.sum()
-            # Beyond chance the answers would be read as their opposite; the density falls on either side
-            # of its mode, so that the nearest allowed value is the best one.
+            # Above chance level answers would be read as their opposite. The density falls on either side of
+            # its mode, so that the nearest allowed value is the best.
             tables.append(_uniform(len(table), min(wrong, 0.9 * (1.0 - 1.0 / len(table)))))
     return Noise(*tables)
 
