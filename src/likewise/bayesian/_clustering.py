@@ -1,4 +1,4 @@
-"""BayesianClustering: what it takes, how a fit goes, and what it gives."""
+"""BayesianClustering: particles from the posterior of a softmax model of the clusters."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.evaluation import Satisfaction, TripletSatisfaction
 
-# The prior of the particles looks at no more rows than this; the mean over them is near that over all.
+# Maximum number of rows in the prior of the particles; their mean is close to that of all rows.
 _PRIOR_ROWS = 1000
-# With larger weights sums lose the digits that tell particles apart, and a fit would not end.
+# With larger weights sums lose the digits that distinguish particles, and a fit would not end.
 _MOST_WEIGHT = 1e12
 
 
 class BayesianClustering(HintedClusterer):
-    """Draws from the posterior of a softmax model of the clusters, given answers that may be wrong.
+    """Clustering with samples from the posterior of a softmax model, given answers that may be wrong.
 
     With :math:`p_{ik} \\propto \\exp(w_k^\\top x_i + b_k)`, clusters of rows independent given W, and answers
-    that are wrong with probability `epsilon`, the posterior of the weights is (Pei 2017, ch. 4,
-    whose equations are numbered here; 4.1 to 4.5)
+    that are wrong with probability `epsilon`, the posterior of the weights is (eqs. 4.1 to 4.5 of Pei 2017,
+    ch. 4, whose equation numbers are used here)
 
     .. math::
 
@@ -49,93 +49,94 @@ class BayesianClustering(HintedClusterer):
         \\log P(W \\mid X) = -\\tfrac\\lambda2 \\|W\\|^2 - \\tfrac\\tau n \\sum_i H(p_i)
         + \\beta H\\big(\\tfrac1n \\sum_i p_i\\big)
 
-    An answer is a link, which tells whether two rows are together, or a triplet's, which tells which two of
-    three are, or that no two stand out. The sum over the unknown clusters is exact where answers form trees,
-    or cycles of few rows. The weights are held as particles, moved by slice sampling, and refitted answer by
-    answer with ``warm_start=True``; the clusters are those of the most probable weights. From the particles
-    come the probability that two rows are together and the pair of rows most worth asking about.
+    An answer is a link, which says whether two rows are together, or the answer about a triplet, which says
+    which two of three rows are together, or that no two stand out. The sum over the unknown clusters is exact
+    if answers form trees or cycles of few rows. The posterior is represented by particles, moved by slice
+    sampling and updated answer by answer with ``warm_start=True``. The clusters are those of the most
+    probable weights. The particles give the probability that two rows are together and the most informative
+    pair of rows to ask about.
 
-    Columns are brought to mean 0 and variance 1 first, so that their units do not matter.
+    Columns are standardised to mean 0 and variance 1 first, so that their units do not matter.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find, at most: one that nothing asks for stays empty.
-    precision : float, default=1
-        One over the prior variance of a weight, the paper's lambda, for columns of variance 1.
-    tau : float, default=20
-        How much the prior asks for clear clusters. It weighs as much as so many nats of answers.
-    balance : float, default=20
-        How much the prior asks for clusters of like size. The paper has none; its priors are
-        ``precision=10, tau=1, balance=0, intercept=False``; see Notes.
+        Maximum number of clusters. Clusters that neither hints nor rows support stay empty.
+    precision : float, default=1.0
+        Inverse of the prior variance of a weight, for columns of variance 1; lambda in the paper.
+    tau : float, default=20.0
+        Strength of the prior for clear clusters, in nats of answers.
+    balance : float, default=20.0
+        Strength of the prior for clusters of similar size. The paper has no such term; its prior is
+        ``precision=10, tau=1, balance=0, intercept=False``, see Notes.
     epsilon : float, default=0.05
-        How often an answer is wrong, above 0 and below 0.5.
+        Probability that an answer is wrong, above 0 and below 0.5.
     intercept : bool, default=True
-        Whether clusters have a bias, with the prior of the weights. The paper has none.
+        Whether clusters have a bias, with the same prior as the weights. The paper has none.
     n_particles : int, default=96
-        How many draws of the weights to hold.
+        Number of particles.
     n_moves : int, default=5
-        How many slice-sampling moves each particle makes for each step towards a new posterior.
+        Number of slice-sampling moves of each particle in each step towards a new posterior.
     n_init : int, default=4
-        From how many starts the most probable weights are sought: the best particles, and k-means.
+        Number of starts of the search for the most probable weights: the best particles and k-means.
     max_iter : int, default=200
-        The most iterations of L-BFGS from one start.
+        Maximum number of L-BFGS iterations of one start.
     tol : float, default=1e-6
-        Stop when an iteration raises the log-posterior by no more than this share of it.
+        Stop when an iteration raises the log-posterior by no more than this, relative to its value.
     warm_start : bool, default=False
-        Whether a fit to the same rows goes on from the particles of the last one: they are weighed by what
-        changed in the hints, resampled and moved. Answers may have been added or taken back.
-    random_state : int, RandomState or None
-        Makes the fit repeatable.
+        Whether a fit to the same rows continues from the particles of the last fit: they are reweighted for
+        the changes in the hints, resampled and moved. Answers may have been added or withdrawn.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row: for rows that hints name the most probable clusters together (max-product),
-        given the most probable weights; for the others as `predict`.
+        The cluster of each row: for hinted rows the most probable joint assignment (max-product) given the
+        most probable weights, for the others as in `predict`.
     coef_ : ndarray of shape (n_clusters, n_features)
-        The most probable weights, for the columns as they were given.
+        The most probable weights of the original columns.
     intercept_ : ndarray of shape (n_clusters,)
         The biases.
     particles_ : ndarray of shape (n_particles, n_clusters, n_features + 1)
-        Draws of the weights, for standardised columns; the last one is the bias. All count alike.
+        Equally weighted draws of the weights for standardised columns, with the bias last.
     log_posterior_ : float
         The logarithm of P(W, answers | X) at the most probable weights, up to a constant, eq. (4.13).
     exact_ : bool
-        Whether all sums over clusters are exact: False if answers close cycles among too many rows.
+        Whether all sums over clusters are exact; False if answers form cycles among too many rows.
     violations_ : likewise.evaluation.Satisfaction
-        Which stated links the labels break.
+        The stated links that the labels satisfy and violate.
     triplet_violations_ : likewise.evaluation.TripletSatisfaction
-        Which triplets the labels break.
+        The triplets that the labels satisfy and violate.
     n_steps_ : int
-        In how many steps the particles were carried to this posterior.
+        Number of steps in which the particles were moved to this posterior.
     n_iter_ : int
-        The number of iterations of L-BFGS from the start that was kept.
+        Number of L-BFGS iterations of the selected start.
     converged_ : bool
-        Whether it ended on a summit.
+        Whether L-BFGS converged.
 
     Notes
     -----
-    Sum-product sends k numbers along each answer and costs O(k) an answer and particle. Rows in cycles are
-    summed over way by way if there are at most 4096 ways to place them, trees that hang on them included. In
-    larger ones must-links that no cannot-link contradicts are taken as certain. If that leaves large cycles,
-    each answer that closes one speaks of a copy of a row, whose cluster is drawn anew. A must group of s rows
-    counts as s - 1 links through its first row, a cannot group as s (s - 1) / 2. A weight multiplies the
-    log-odds of an answer; weights above a million are refused.
+    Sum-product passes k numbers along each answer and costs O(k) per answer and particle. Rows in cycles are
+    summed over by enumeration if they have at most 4096 joint assignments, including attached trees. In
+    larger cycles, must-links that no cannot-link contradicts are taken as certain. If large cycles remain,
+    each answer that closes a cycle refers to a copy of a row with an independent cluster. A must-link group
+    of s rows counts as s - 1 links to its first row, a cannot-link group as s (s - 1) / 2 links. A weight
+    multiplies the log-odds of an answer; weights above 1e12 raise an error.
 
-    A move costs some ten passes over the rows that hints name and up to 1,000 others, for all particles, O(S
-    k n) each. Many answers at once come in by degrees (tempering), each as large as keeps half of the
-    particles effective.
+    A move costs about ten passes over the hinted rows and up to 1,000 others, for all particles, O(S k n)
+    each. Many new answers are introduced gradually (tempering), in steps that keep half of the particles
+    effective.
 
-    With the paper's prior the most probable weights without answers are 0 on most data, and clusters are
-    arbitrary. The heavier prior here gives clusters at once; it does harm where the classes that answers
-    speak of are no clusters at all.
+    With the prior of the paper the most probable weights without answers are 0 on most data, and the
+    clusters are arbitrary. The stronger prior here gives clusters without answers; it is harmful if the
+    classes behind the answers do not form clusters.
 
-    Clusters have no names: particles may differ in which is which, so that weights are never averaged.
+    Clusters are exchangeable: their numbers may differ between particles, so weights are never averaged.
 
     Examples
     --------
-    Four clouds at the corners of a square, to be parted into above and below. Nothing but hints can tell.
+    Four clouds at the corners of a square, to be separated into above and below. Only hints can decide.
 
     >>> import numpy as np
     >>> from likewise import Supervision
@@ -234,6 +235,7 @@ class BayesianClustering(HintedClusterer):
         Returns
         -------
         self : object
+            The fitted clusterer.
         """
         X, hints = self._check_fit(X, y, supervision)
         if self.n_clusters == 1 and (hints.answers < 3).any():
@@ -248,14 +250,14 @@ class BayesianClustering(HintedClusterer):
         self._soft_closure(hints.to_links())
         self._scaler = StandardScaler().fit(np.asarray(X, dtype=np.float64))
         features = self._features(self._scaler, X)
-        # One thread: sums that are cut differently differ in their last digits, and draws follow them.
+        # One thread: sums in another order differ in their last digits, and random draws amplify that.
         with threadpool_limits(1):
             self._fit(features, hints)
         self._finish(hints)
         return self
 
     def _check_weights(self, hints: Supervision) -> None:
-        """Refuse weights whose sums would swallow everything else."""
+        """Refuse weights so large that sums lose all other terms to rounding."""
         kinds = {
             "must-link": hints.must_weights,
             "must group": hints.must_groups.weights,
@@ -278,7 +280,7 @@ class BayesianClustering(HintedClusterer):
                 )
 
     def _features(self, scaler: StandardScaler, X: np.ndarray) -> np.ndarray:
-        """Return the columns that the model sees: standardised, and a last one for the intercept."""
+        """Return the features of the model: standardised columns and a last one for the intercept."""
         Z = scaler.transform(np.asarray(X, dtype=np.float64))
         return np.column_stack([Z, np.full(len(Z), 1.0 if self.intercept else 0.0)])
 
@@ -290,7 +292,7 @@ class BayesianClustering(HintedClusterer):
         if last is not None and not last.suits(features, shape, prior):
             last = None
         n_refits = 0 if last is None else last.n_refits + 1
-        # A refit draws anew: with the same draws particles would go the same way again and again.
+        # A refit uses new random numbers, or all particles would repeat the same moves.
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng([seed, n_refits])
         if last is None:
@@ -362,26 +364,57 @@ class BayesianClustering(HintedClusterer):
     # ------------------------------------------------------------------ using
 
     def _seen(self, X: Any) -> np.ndarray:
-        """Return new rows as the model sees them."""
+        """Return the features of new rows."""
         check_is_fitted(self)
         return self._features(self._scaler, self._check_X(X, reset=False))
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Return the probabilities of the clusters by the most probable weights, (n_samples, n_clusters)."""
+        """Return the probabilities of the clusters under the most probable weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters)
+            The probabilities.
+        """
         probability: np.ndarray = softmax(self._seen(X) @ self._posterior.mode.T, axis=1)
         return probability
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the most probable cluster of each row, by the most probable weights."""
+        """Return the most probable cluster of each row under the most probable weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row.
+        """
         labels: np.ndarray = self.predict_proba(X).argmax(axis=1).astype(np.int32)
         return labels
 
     def membership_samples(self, X: MatrixLike | None = None) -> np.ndarray:
-        """Return the probabilities of the clusters by each particle, (n_particles, n_samples, n_clusters).
+        """Return the probabilities of the clusters for each particle.
 
-        Without X they are those of the rows of the fit, and rows that answers name hear the answers. The
-        clusters of different particles do not correspond: only what is the same whatever the clusters are
-        called, such as whether two rows are together, may be averaged.
+        The clusters of different particles do not correspond. Only quantities that do not depend on the
+        numbering of the clusters, such as whether two rows are together, can be averaged over particles.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            New rows. With None, the rows of the fit, given the answers.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_particles, n_samples, n_clusters)
+            The probabilities.
         """
         check_is_fitted(self)
         if X is not None:
@@ -389,18 +422,19 @@ class BayesianClustering(HintedClusterer):
         return self._posterior.proba()
 
     def co_membership_proba(self, X: MatrixLike | None = None, *, pairs: Any = None) -> np.ndarray:
-        """Return the posterior probability that two rows are together, over all particles.
+        """Return the posterior probability that two rows are together, averaged over all particles.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), optional
-            New rows, of which no answer speaks. None for the rows of the fit, with the answers heard.
+            New rows. With None, the rows of the fit, given the answers.
         pairs : array-like of shape (n_pairs, 2), optional
-            Which pairs of rows. None for all.
+            The pairs of rows. None means all pairs.
 
         Returns
         -------
-        ndarray of shape (n_pairs,), or (n_samples, n_samples) for all pairs
+        proba : ndarray of shape (n_pairs,) or (n_samples, n_samples)
+            The probability for each pair, or the matrix of all pairs if `pairs` is None.
         """
         r = self.membership_samples(X)
         n = r.shape[1]
@@ -430,21 +464,27 @@ class BayesianClustering(HintedClusterer):
         rows: Any = None,
         cycles: bool = False,
     ) -> BestPairs:
-        """Find the pairs of rows of the fit most worth asking about; see :func:`best_pairs`.
+        """Find the most informative pairs of rows of the fit; see :func:`best_pairs`.
 
         Parameters
         ----------
-        n : int
-            How many pairs.
-        criterion : {"info", "uncertain"}
-            The information that the answer gives about the weights, or how uncertain the answer is.
-        exclude : array-like of shape (n_pairs, 2)
-            Pairs that must not be found.
-        rows : array-like, optional
-            Look only at pairs of these rows, for large n: time grows with the square of their number.
-        cycles : bool
-            Whether pairs that answers tie already, at whatever distance, may be found. They are scored as if
-            their clusters were independent given the weights, which they are not.
+        n : int, default=1
+            Number of pairs to find.
+        criterion : {"info", "uncertain"}, default="info"
+            The score: the information that the answer gives about the weights, or the uncertainty of the
+            answer.
+        exclude : array-like of shape (n_pairs, 2), default=()
+            Pairs to leave out, in either order.
+        rows : array-like of int, optional
+            Consider only pairs of these rows. The time is quadratic in their number. None means all rows.
+        cycles : bool, default=False
+            Whether to include pairs that are already connected by answers, directly or not. They are scored
+            as if their clusters were independent given the weights, which is an approximation.
+
+        Returns
+        -------
+        found : BestPairs
+            The pairs with their scores, best first.
         """
         r = self.membership_samples()
         groups = None if cycles else self._posterior.groups()
@@ -466,15 +506,41 @@ class BayesianClustering(HintedClusterer):
         return BestPairs(rows[found.pairs], found.scores, found.n_scored)
 
     def triplet_scores(self, triplets: Any, *, criterion: Criterion = "info") -> np.ndarray:
-        """Score triplets of rows of the fit by how much their answers would tell; see :func:`score_triplets`.
+        """Score triplets of rows of the fit by the value of their answers; see :func:`score_triplets`.
 
-        Rows that answers tie are scored as if their clusters were independent given the weights.
+        Rows that are connected by answers are scored as if their clusters were independent given the weights.
+
+        Parameters
+        ----------
+        triplets : array-like of shape (n_triplets, 3)
+            The rows of each triplet.
+        criterion : {"info", "uncertain"}, default="info"
+            The score: the information that the answer gives about the weights, or the uncertainty of the
+            answer.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_triplets,)
+            The score of each triplet, in nats.
         """
         r = self.membership_samples()
         rows = checked_rows(triplets, r.shape[1], width=3, what="triplets")
         return score_triplets(r, rows, criterion=criterion, epsilon=self.epsilon)
 
     def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
-        """Return the information (in nats) that the rows hold about their clusters; higher is better."""
+        """Return the mutual information, in nats, between rows and clusters; hints play no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : ignored
+            Present for scikit-learn's interface.
+
+        Returns
+        -------
+        score : float
+            The mutual information. Higher is better.
+        """
         value, _ = Prior(1.0, 1.0, 1.0).gradient(np.log(np.maximum(self.predict_proba(X), 1e-300)))
         return value

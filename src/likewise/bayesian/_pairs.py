@@ -1,4 +1,4 @@
-"""The pairs of rows most worth asking about, among all pairs, without scoring all of them."""
+"""The most informative pairs of rows among all pairs, without scoring all of them."""
 
 from __future__ import annotations
 
@@ -11,29 +11,37 @@ from scipy.special import entr
 Criterion = Literal["info", "uncertain"]
 
 _BLOCK = 512
-# The rows with which a search begins: those that particles see most differently, half as many unclear ones.
+# Rows with which a search begins: those on which particles differ most, and half as many uncertain rows.
 _FIRST_ROWS = 64
-# Pairs that are scored exactly at a time.
+# Number of pairs that are scored exactly at a time.
 _CHUNK = 8192
-# What float32 may lose of a mean, a variance and a score: 8e-7, 2e-6 and 2e-6 at most in trials.
+# Bounds on the float32 error of a mean, a variance and a score; at most 8e-7, 2e-6 and 2e-6 in trials.
 _SLACK_MEAN, _SLACK_VARIANCE, _SLACK_SCORE = 2e-6, 4e-6, 1e-5
 _CELLS = 4096
-# Above this many clusters the squares of all products of columns are more work than the products themselves.
+# With more clusters than this, squares of all products of columns cost more than the products themselves.
 _FEW_CLUSTERS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class BestPairs:
-    """The pairs found, best first.
+    """The best pairs of rows, best first.
 
-    Attributes
+    Parameters
     ----------
     pairs : ndarray of shape (n_found, 2)
         Rows a < b. Ties go to the smaller a, then to the smaller b.
     scores : ndarray of shape (n_found,)
         The criterion, in nats.
     n_scored : int
-        How many pairs had to be scored to be sure.
+        Number of pairs that were scored; bounds exclude the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.bayesian import best_pairs
+    >>> found = best_pairs(np.full((1, 3, 2), 0.5), 2, criterion="uncertain")
+    >>> found.pairs.tolist(), found.scores.round(2).tolist()
+    ([[0, 1], [0, 2]], [0.69, 0.69])
     """
 
     pairs: np.ndarray
@@ -50,45 +58,47 @@ def best_pairs(
     exclude: Any = (),
     groups: Any = None,
 ) -> BestPairs:
-    """Find the n pairs of rows whose answer tells most, among all pairs of rows.
+    """Find the n most informative pairs of rows among all pairs.
 
     With :math:`q_s = \\epsilon + (1 - 2 \\epsilon) \\sum_k r_{ask} r_{bsk}` the probability of the answer
-    SAME for particle s, m its mean over the particles and H the entropy of a yes or no,
+    SAME for particle s, m its mean over the particles and H the binary entropy,
 
     - ``"uncertain"`` is H(m), eq. (4.6) of Pei (2017);
-    - ``"info"`` is H(m) - mean H(q_s), eq. (4.7): what the answer is expected to tell about the weights.
+    - ``"info"`` is H(m) - mean H(q_s), eq. (4.7): the expected information of the answer about the weights.
 
     Mean and variance of q over the particles come from matrix products, block by block. A pair is scored
-    only if it may be among the best, by ``mean KL(q_s || m) <= c(m) Var(q)``, where
-    ``c(m) = sup_q KL(q || m) / (q - m)^2`` is reached where q is at one end of its range: KL(q || m) over
-    (q - m)^2 is a mean of 1 / (u (1 - u)) between m and q, which is convex. So nothing is lost.
+    only if it can be among the best, by the bound ``mean KL(q_s || m) <= c(m) Var(q)``, where
+    ``c(m) = sup_q KL(q || m) / (q - m)^2`` is attained at an end of the range of q: KL(q || m) over
+    (q - m)^2 is a mean of 1 / (u (1 - u)) between m and q, which is convex. The result is exact.
 
     Parameters
     ----------
     proba : array-like of shape (n_particles, n_rows, n_clusters)
         The probability of each cluster, for each row and particle.
-    n : int
-        How many pairs to find.
-    criterion : {"info", "uncertain"}
-        What to score by.
-    epsilon : float
-        How often an answer is wrong, from 0 to below 0.5.
-    exclude : array-like of shape (n_pairs, 2)
-        Pairs that are not to be found, in either order.
+    n : int, default=1
+        Number of pairs to find.
+    criterion : {"info", "uncertain"}, default="info"
+        The score of a pair.
+    epsilon : float, default=0.05
+        Probability that an answer is wrong, from 0 to below 0.5.
+    exclude : array-like of shape (n_pairs, 2), default=()
+        Pairs to leave out, in either order.
     groups : array-like of shape (n_rows,), optional
-        Numbers of groups: pairs of rows with the same number are not to be found. -1 is no group.
+        The group of each row, or -1 for no group. Pairs within a group are left out.
 
     Returns
     -------
-    BestPairs
+    found : BestPairs
+        The pairs with their scores, best first; fewer than n if there are not as many pairs.
 
     Notes
     -----
-    Time O(S k^2 n^2) in matrix products for few clusters; memory some blocks of 512 x 512.
+    For few clusters the time is O(S k^2 n^2), spent in matrix products, with S particles, k clusters and n
+    rows. Memory is a few blocks of 512 x 512.
 
     Examples
     --------
-    Two particles that agree on all rows but the last: what they disagree on is worth asking.
+    Two particles agree on all rows except the last, so the best pair contains it.
 
     >>> import numpy as np
     >>> from likewise.bayesian import best_pairs
@@ -118,7 +128,7 @@ def best_pairs(
 
 
 def checked_criterion(criterion: Any) -> Criterion:
-    """Return the criterion, or raise an error that tells which there are."""
+    """Return the criterion, or raise an error that lists the options."""
     if criterion not in get_args(Criterion):
         raise ValueError(f"criterion must be one of {get_args(Criterion)}, got {criterion!r}.")
     chosen: Criterion = criterion
@@ -126,7 +136,7 @@ def checked_criterion(criterion: Any) -> Criterion:
 
 
 class _Masks:
-    """Which pairs of a block may be found."""
+    """Which pairs of a block are allowed."""
 
     def __init__(self, n_rows: int, exclude: Any, groups: Any) -> None:
         pairs = np.asarray(exclude if len(exclude) else np.zeros((0, 2)), dtype=np.int64).reshape(-1, 2)
@@ -142,7 +152,7 @@ class _Masks:
             self._grouped = np.flatnonzero(self._groups >= 0)
 
     def apply(self, bound: np.ndarray, a: slice, b: slice) -> None:
-        """Put -inf where a pair of the block must not be found."""
+        """Set the bounds of excluded pairs of the block to -inf."""
         if a == b:
             bound[np.tril_indices(len(bound))] = -np.inf
         first, last = np.searchsorted(self._pairs[:, 0], [a.start, a.stop])
@@ -156,7 +166,7 @@ class _Masks:
             bound[rows[i] - a.start, columns[j] - b.start] = -np.inf
 
     def allows(self, pairs: np.ndarray) -> np.ndarray:
-        """Tell which of the pairs a < b may be found."""
+        """Return which of the pairs a < b are allowed."""
         n = max(int(pairs.max(initial=0)), int(self._pairs.max(initial=0))) + 1
         free = ~np.isin(pairs @ [n, 1], self._pairs @ [n, 1])
         if self._groups is not None:
@@ -166,7 +176,7 @@ class _Masks:
 
 
 class _Search:
-    """The best pairs so far, and how a block of pairs is looked through."""
+    """The best pairs so far, and the search of a block of pairs."""
 
     def __init__(self, r: np.ndarray, n: int, criterion: Criterion, epsilon: float) -> None:
         self._r, self._n, self._criterion, self._epsilon = r, n, criterion, epsilon
@@ -200,7 +210,7 @@ class _Search:
         return np.asarray(np.maximum(value, 0.0))
 
     def _rough(self, pairs: np.ndarray) -> np.ndarray:
-        """Score pairs in float32, which takes a quarter of the time."""
+        """Score pairs in float32, four times as fast as in float64."""
         self._n_scored += len(pairs)
         n_particles, k = self._r.shape[1:]
         a, b = (self._flat[end].reshape(-1, n_particles, k) for end in pairs.T)
@@ -216,7 +226,7 @@ class _Search:
 
     @property
     def _bar(self) -> float:
-        """What the bound of a pair must reach; no allowed pair has a bound below -1."""
+        """The bound that a pair must reach; no allowed pair has a bound below -1."""
         return float(self._scores[-1]) - 1e-9 if len(self._scores) == self._n else -1.0
 
     def _add(self, pairs: np.ndarray) -> None:
@@ -224,7 +234,7 @@ class _Search:
             return
         pairs = np.concatenate([self._pairs, pairs])
         scores = np.concatenate([self._scores, self.score(pairs[len(self._pairs) :])])
-        # The first search may have met a pair already.
+        # The warm-up may have found a pair already.
         _, first = np.unique(pairs @ [len(self._r), 1], return_index=True)
         pairs, scores = pairs[first], scores[first]
         order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))[: self._n]
@@ -236,7 +246,7 @@ class _Search:
     # ------------------------------------------------------------------ blocks
 
     def warm_up(self, masks: _Masks) -> None:
-        """Score some pairs of rows that particles see most differently, for a bar to begin with."""
+        """Score some pairs of rows on which particles differ most, for an initial bound."""
         differ = np.argsort(-self._r.var(axis=1).sum(axis=1), kind="stable")[:_FIRST_ROWS]
         unclear = np.argsort(self._r.mean(axis=1).max(axis=1), kind="stable")[: _FIRST_ROWS // 2]
         few = np.unique(np.concatenate([differ, unclear]))
@@ -246,7 +256,7 @@ class _Search:
         self._add(pairs)
 
     def look(self, a: slice, b: slice, masks: _Masks) -> None:
-        """Score the pairs of a block that may be among the best."""
+        """Score the pairs of a block that can be among the best."""
         same, square = self._moments(a, b)
         cell = (same * np.float32(_CELLS)).astype(np.int32)
         by_mean, curve = self._bounds
@@ -292,15 +302,15 @@ class _Search:
 
 
 def _binary_entropy(q: np.ndarray) -> np.ndarray:
-    """Return the entropy of a yes with probability q, above 0 and below 1."""
+    """Return the binary entropy of q, above 0 and below 1."""
     other = 1 - q
     return np.asarray(-(q * np.log(q) + other * np.log(other)))
 
 
 def _cell_bounds(epsilon: float, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
-    """Return bounds for every cell of the mean of r_a . r_b: H(m) less the least entropy, and c(m).
+    """Return bounds for every cell of the mean of r_a . r_b: H(m) minus the smallest entropy, and c(m).
 
-    H is concave and c convex: H is largest at the end of a cell next to 1/2, and c at one of the ends.
+    H is concave and c is convex: H is largest at the end of a cell closest to 1/2, and c at one of the ends.
     """
     ends = np.linspace(0.0, 1.0, _CELLS + 1)
     low = np.clip(ends[:-1] - _SLACK_MEAN, 0.0, 1.0)
@@ -324,7 +334,7 @@ def _curvature(m: np.ndarray, epsilon: float) -> np.ndarray:
         m_far = np.where(far, inside, 0.5)
         q_far = np.where(far, q, 0.25)
         kl = -entr(q_far) - entr(1 - q_far) - q_far * np.log(m_far) - (1 - q_far) * np.log1p(-m_far)
-        # Where q is next to m the quotient is 1 / (2 m (1 - m)), less than what a nearby m gives, and more.
+        # If q is close to m, the quotient is close to 1 / (2 m (1 - m)); 0.51 leaves some slack.
         near = 0.51 / (inside * (1 - inside))
         found = np.maximum(found, np.where(far, kl / (q_far - m_far) ** 2, near))
     return found

@@ -1,4 +1,4 @@
-"""How much the answer about a triplet of rows would tell."""
+"""Scores of triplets of rows: how informative their answers would be."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ def score_triplets(
     """Score triplets of rows as :func:`best_pairs` scores pairs, in nats.
 
     The answer is AB, AC, BC or NEITHER, right with probability 1 - epsilon and otherwise one of the other
-    three. ``"uncertain"`` is the entropy of its mean distribution over the particles, ``"info"`` that less
-    the mean entropy: a pair's answer holds at most log 2 nats, a triplet's log 4.
+    three. ``"uncertain"`` is the entropy of its mean distribution over the particles, ``"info"`` the same
+    minus the mean entropy. The answer about a pair has at most log 2 nats, about a triplet log 4.
 
     Parameters
     ----------
     proba : array-like of shape (n_particles, n_rows, n_clusters)
         The probability of each cluster, for each row and particle.
     triplets : array-like of shape (n_triplets, 3)
-        The rows.
-    criterion : {"info", "uncertain"}
-        What to score by.
-    epsilon : float
-        How often an answer is wrong.
+        The rows of each triplet.
+    criterion : {"info", "uncertain"}, default="info"
+        The score: the information that the answer gives, or the uncertainty of the answer.
+    epsilon : float, default=0.05
+        Probability that an answer is wrong.
 
     Returns
     -------
-    ndarray of shape (n_triplets,)
+    scores : ndarray of shape (n_triplets,)
+        The score of each triplet, in nats.
 
     Examples
     --------
