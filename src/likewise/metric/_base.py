@@ -1,4 +1,4 @@
-"""What the metric learners share: `fit`, the learned matrix, its shrinkage and its use."""
+"""Base class of the metric learners: `fit`, the learned matrix, its shrinkage, and `transform`."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ IS_SHRINKAGE: Rule = either(
 
 @dataclass(frozen=True)
 class Learned:
-    """What a learner found.
+    """The result of a learner.
 
-    `components` is L of shape (n_components, n_features), in the metric M = L^T L; `objective` the value of
-    what the method minimises or maximises, where it states one.
+    `components` is L of shape (n_components, n_features) in the metric M = L^T L; `objective` is the value of
+    the objective of the method, if it has one.
     """
 
     components: np.ndarray
@@ -59,12 +59,12 @@ class Learned:
 
     @classmethod
     def metric(cls, M: np.ndarray, **more: Any) -> Learned:
-        """Make one from the matrix M itself."""
+        """Return the result for the matrix M."""
         return cls(components_of(M), **more)
 
 
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEstimator):
-    """Base of the metric learners: hints in, a linear map out in which plain distances respect them."""
+    """Base class of metric learners: they learn a linear map whose Euclidean distances agree with hints."""
 
     n_iter_: int
     objective_: float
@@ -77,7 +77,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
 
     @abstractmethod
     def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
-        """Return the metric for rows X (float64, centred) and hints, of which there may be none."""
+        """Return the metric for rows X (float64, centred) and hints, which may be empty."""
 
     @with_callbacks
     def fit(
@@ -92,11 +92,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
-            The hints. With none, distances stay as they are.
+            The hints. Without hints the metric is the prior, which is the identity by default.
 
         Returns
         -------
         self : object
+            The fitted metric learner.
         """
         self._check_parameters()
         given = X
@@ -104,7 +105,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         hints = self._check_supervision(supervision, len(X), y, given=given)
         rows = np.asarray(X, dtype=np.float64)
         self._mean = rows.mean(axis=0)
-        learned = self._learn_and_shrink(rows - self._mean, hints, X)  # distances lose fewer digits there
+        learned = self._learn_and_shrink(rows - self._mean, hints, X)  # more accurate around the origin
         self.components_ = learned.components
         self._n_features_out = len(learned.components)
         if hasattr(self, "max_iter"):
@@ -198,7 +199,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         return 2.0
 
     def _given_shrinkage(self) -> Any:
-        """Return the parameter `shrinkage`, or 0 where there is none."""
+        """Return the parameter `shrinkage`, or 0 if the learner has no such parameter."""
         return getattr(self, "shrinkage", 0.0)
 
     @property
@@ -215,20 +216,44 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         return M
 
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """Return the rows mapped so that their Euclidean distances are the learned ones."""
+        """Map rows so that their Euclidean distances are the learned distances.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        mapped : ndarray of shape (n_samples, n_components)
+            The mapped rows.
+        """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
         mapped: np.ndarray = (X @ self.components_.T).astype(X.dtype, copy=False)
         return mapped
 
     def distances(self, A: Any, B: Any = None) -> np.ndarray:
-        """Return the learned distance of each row of A to each row of B, or of A, as (len(A), len(B))."""
+        """Return the learned distance of each row of A to each row of B.
+
+        Parameters
+        ----------
+        A : array-like of shape (n_rows_a, n_features)
+            The first rows.
+        B : array-like of shape (n_rows_b, n_features), optional
+            The second rows. None means the rows of A.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_rows_a, n_rows_b)
+            The distances.
+        """
         mapped = self.transform(A)
         out: np.ndarray = pairwise_distances(mapped, None if B is None else self.transform(B))
         return out
 
     def _prior(self, X: np.ndarray) -> np.ndarray:
-        """Return the matrix that the parameter `prior` means for these rows."""
+        """Return the matrix of the parameter `prior` for these rows."""
         name, d = type(self).__name__, X.shape[1]
         prior: Any = self.prior
         if not isinstance(prior, str):

@@ -25,11 +25,11 @@ Kernel = Literal["linear", "poly", "rbf"]
 
 
 class RelativeSVM(MetricLearner):
-    r"""Weights of columns, or of kernel functions, that keep comparisons with a margin.
+    r"""Weights of columns, or of kernel functions, that satisfy comparisons with a margin.
 
-    The answer AB says that d(a, b) is less than d(a, c) and than d(b, c). With these comparisons t of a near
-    pair :math:`n_t` and a far pair :math:`f_t`, with weights :math:`c_t`, it solves the quadratic program of
-    Schultz & Joachims (2003)
+    The answer AB says that d(a, b) is less than d(a, c) and d(b, c). For comparisons t of a near pair
+    :math:`n_t` and a far pair :math:`f_t` with weights :math:`c_t` it solves the quadratic program of Schultz
+    & Joachims (2003)
 
     .. math::
 
@@ -37,31 +37,30 @@ class RelativeSVM(MetricLearner):
         \quad\text{with}\quad d_w(f_t)^2 - d_w(n_t)^2 \ge 1 - \xi_t .
 
     In input space :math:`d_w(x, y)^2 = \sum_k w_k (x_k - y_k)^2`. In the kernel form the distance is that of
-    :math:`A W A^\top` with A the rows that the triplets name, mapped by the kernel K, and W the diagonal
-    matrix of w:
+    :math:`A W A^\top` with A the rows in triplets, mapped by the kernel K, and W the diagonal matrix of w:
 
     .. math:: d_w(x, y)^2 = \sum_i w_i \, (K(x, x_i) - K(y, x_i))^2 .
 
-    Distances in the program are in units of the mean squared distance between two rows (of X, or of the
-    kernel functions), so that neither C nor the metric depends on the scale: constraints ask for
-    :math:`d_M(f_t)^2 - d_M(n_t)^2 \ge s (1 - \xi_t)` of M = diag(w), with s that mean.
+    Distances in the program are in units of s, the mean squared distance between two rows (of X, or of the
+    kernel functions), so that neither C nor the metric depends on the scale: the constraints are
+    :math:`d_M(f_t)^2 - d_M(n_t)^2 \ge s (1 - \xi_t)` for M = diag(w).
 
-    It is solved by an interior-point method until the duality gap is below `tol`.
+    The program is solved by an interior-point method until the duality gap is below `tol`.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a comparison that is broken, relative to the size of the weights.
+        Cost of a broken comparison, relative to the size of the weights.
     kernel : {None, "linear", "poly", "rbf"}, default=None
-        None learns weights of the columns; a kernel learns weights of the kernel functions at the rows that
-        triplets name.
-    gamma : float, optional
-        Coefficient of "poly" and "rbf". By default one over the number of columns times the variance of all
+        None learns weights of the columns; a kernel learns weights of the kernel functions at the rows in
+        triplets.
+    gamma : float or None, default=None
+        Coefficient of "poly" and "rbf". None uses one over the number of columns times the variance of all
         entries, as ``gamma="scale"`` of scikit-learn's SVC.
     degree : int, default=3
         Degree of "poly", whose constant is 1.
     neither : {"refuse", "drop"}, default="refuse"
-        Whether triplets with the answer NEITHER, which compare nothing, are an error or are left out.
+        Whether triplets with the answer NEITHER, which contain no comparison, raise an error or are dropped.
     max_iter : int, default=200
         Maximum number of Newton steps; ten to fifty are usual.
     tol : float, default=1e-6
@@ -75,18 +74,17 @@ class RelativeSVM(MetricLearner):
     metric_ : ndarray
         M = LᵀL.
     landmarks_ : ndarray of shape (n_components, n_features) or None
-        In the kernel form the rows, less the mean of X, whose kernel functions have a positive weight.
+        In the kernel form, the rows whose kernel functions have a positive weight, minus the mean of X.
     objective_ : float
         The value of the objective.
     n_iter_ : int
-        How many iterations were made.
+        Number of iterations.
 
     Notes
     -----
     A step costs O(T d min(T, d)) for T comparisons and d columns, or kernel functions. Contradictory answers
-    give a warning and are weighed against one another. Without triplets the map is the identity, whatever the
-    kernel. Kernels are evaluated on rows from which the mean of X is subtracted; this changes "linear" and
-    "poly" only.
+    give a warning and are traded off against one another. Without triplets the map is the identity for any
+    kernel. Kernels are evaluated on rows minus the mean of X; this matters only for "linear" and "poly".
 
     References
     ----------
@@ -94,7 +92,7 @@ class RelativeSVM(MetricLearner):
 
     Examples
     --------
-    The first column alone tells who belongs together.
+    Only the first column shows which rows belong together.
 
     >>> from likewise.metric import RelativeSVM
     >>> from likewise import Supervision
@@ -148,7 +146,7 @@ class RelativeSVM(MetricLearner):
             features = self._kernel_functions(X, landmarks)
         spread = 2.0 * float(features.var(axis=0).sum())
         if spread == 0:
-            return Learned(np.eye(d))  # a kernel so narrow or so wide that it tells no rows apart
+            return Learned(np.eye(d))  # the kernel is too narrow or too wide to distinguish rows
         gains = (np.square(told.far(features)) - np.square(told.near(features))) / spread
         prices = self.C * told.weights
 
@@ -185,7 +183,18 @@ class RelativeSVM(MetricLearner):
         return values
 
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """Return the rows mapped so that their Euclidean distances are the learned ones."""
+        """Map rows so that their Euclidean distances are the learned distances.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        mapped : ndarray of shape (n_samples, n_components)
+            The mapped rows.
+        """
         check_is_fitted(self)
         if self.landmarks_ is None:
             return super().transform(X)
@@ -196,7 +205,7 @@ class RelativeSVM(MetricLearner):
 
 
 def svm_objective(weights: np.ndarray, gains: np.ndarray, prices: np.ndarray) -> float:
-    """Return |w|² / 2 plus the prices of the comparisons whose gain falls short of 1."""
+    """Return |w|² / 2 plus the hinge loss of the comparisons, weighted by their prices."""
     return float(weights @ weights / 2.0 + prices @ np.maximum(1.0 - gains @ weights, 0.0))
 
 
@@ -227,7 +236,7 @@ class SvmProgram:
 
     @classmethod
     def start(cls, gains: np.ndarray, prices: np.ndarray) -> SvmProgram:
-        """Return a point with all multipliers in the middle of their bounds."""
+        """Return a starting point with all multipliers in the middle of their bounds."""
         y = prices / 2.0
         w = np.maximum(y @ gains, 0.0)
         w += 0.1 * max(float(w.mean()), 1e-3)
@@ -238,7 +247,7 @@ class SvmProgram:
 
     @cached_property
     def best_weights(self) -> np.ndarray:
-        """The weights that are best for the multipliers y, exactly 0 where they need not be positive."""
+        """The optimal weights for the multipliers y; exactly 0 where they need not be positive."""
         weights: np.ndarray = np.maximum(self.y @ self.gains, 0.0)
         return weights
 
@@ -265,7 +274,7 @@ class SvmProgram:
         ds = G @ dw + dxi + off_primal
         along = min(1.0, 0.995 * min(map(_room, (w, xi, s), (dw, dxi, ds))))
         across = min(1.0, 0.995 * min(_room(y, dy), _room(u, -dy), _room(v, dv)))
-        # One length for all: |w|² / 2 couples the point with its multipliers.
+        # One step length for all: |w|² / 2 couples the point with its multipliers.
         length = min(along, across)
         return replace(
             self,
@@ -278,7 +287,7 @@ class SvmProgram:
 
 
 def _room(at: np.ndarray, step: np.ndarray) -> float:
-    """Return how many steps lead from positive numbers to the first 0."""
+    """Return the largest multiple of a step for which positive numbers stay non-negative."""
     down = step < 0
     return float((at[down] / -step[down]).min(initial=np.inf))
 

@@ -1,4 +1,4 @@
-"""Clusters with feature weights of their own, learned from relative comparisons."""
+"""Clusters with their own feature weights, learned from relative comparisons."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class SSSVaD(HintedClusterer):
-    r"""Clusters with feature weights of their own, learned from triplets.
+    r"""Clusters with their own feature weights, learned from triplets.
 
-    Semi-supervised clustering with a spatially varying dissimilarity, after Kumar & Kummamuru (2008): a
-    cluster h has a centre μ_h and a weight w_hj for each column j, on average 1, so that
+    Semi-supervised clustering with a spatially varying dissimilarity, after Kumar & Kummamuru (2008): each
+    cluster h has a centre μ_h and a weight w_hj for each column j, with mean 1, and the dissimilarity
 
     .. math:: D_h(x, y) = \frac{1}{d \sigma^2} \sum_j w_{hj} (x_j - y_j)^2
 
     with σ² the mean variance of the columns. The answer AB says that a is closer to b than to c, and b closer
-    to a than to c; a comparison is judged by the weights of the cluster of its first row. Minimised is
+    to a than to c; a comparison uses the weights of the cluster of its first row. The objective is
 
     .. math::
 
@@ -39,56 +39,56 @@ class SSSVaD(HintedClusterer):
         + \lambda \sum_{(a, b, c)} v_{abc} \max\left( m + D_{l_a}(x_a, x_b) - D_{l_a}(x_a, x_c), 0 \right)^2,
         \qquad \Omega(w) = \frac1d \sum_j w_j \log w_j
 
-    over labels l, centres and weights. Centres, weights and the labels of all rows are found in turns, each
-    with the others held (the weights by L-BFGS, on a convex problem), so the objective never rises. The form
-    of the penalty (squared, with a margin), the entropy that keeps weights from 0 and the way in which
-    comparisons choose their weights are our reading of the published description, not the paper's formulas.
+    over labels l, centres and weights. Labels, centres and weights are optimised alternately, each with the
+    others fixed (the weights by L-BFGS, a convex problem), so that the objective never rises. The form of the
+    penalty (squared, with a margin), the entropy that keeps weights away from 0 and the choice of the weights
+    of a comparison are our reading of the published description, not the formulas of the paper.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find.
+        The number of clusters.
     triplet_weight : float, default=0.5
-        The price λ of a broken comparison. Multiplied by the weight of each triplet.
+        The cost λ of a broken comparison. Multiplied by the weight of each triplet.
     margin : float, default=1.0
-        By how much the far row should be farther, in D; two random rows have D = 2 when all weights are 1.
+        The margin m between the far and the near row in units of D. Two random rows have D = 2 on average if
+        all weights are 1.
     temperature : float, default=0.5
-        The τ above: large values keep all weights near 1, small ones choose few columns.
+        The factor τ of the entropy. Large values keep all weights near 1, small values select few columns.
     neither : {"refuse", "drop"}, default="refuse"
-        Whether triplets with the answer NEITHER, which compare nothing, are an error or are left out.
+        Whether triplets with the answer NEITHER, which contain no comparison, raise an error or are dropped.
     init : {"hints", "k-means++"}, default="hints"
-        With "hints" the first start is the centroids of rows that triplets join, the others are k-means++
-        draws.
+        Starting centres. With "hints" the first start uses the centroids of rows that triplets join, and the
+        others are k-means++ draws.
     n_init : int, default=5
-        How many starts; the lowest objective wins.
+        Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
-        The most iterations of one start.
+        Maximum number of iterations of one start.
     tol : float, default=1e-4
-        Stop when the objective falls by less than this share and no label changes.
-    random_state : int, RandomState or None
-        Makes the fit repeatable.
+        Stop when no label changes and the objective falls by no more than this, relative to its value.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The means of the returned clusters, in the columns of X whatever the feature weights. A cluster
-        without rows keeps the centre that it had last.
+        The mean of each cluster, in the original columns of X. An empty cluster keeps its last centre.
     feature_weights_ : ndarray of shape (n_clusters, n_features)
-        The weight of each column in each cluster, on average 1.
+        The weight of each column in each cluster, with mean 1.
     violations_ : likewise.evaluation.TripletSatisfaction
-        Which triplets the labels keep.
+        The triplets that the labels satisfy and violate.
     objective_ : float
         The value of the objective.
     n_iter_ : int
-        Iterations of the start that was kept.
+        Number of iterations of the selected start.
 
     Notes
     -----
-    An iteration costs O(n k d) for the rows and O(k d) for each comparison, of which a triplet gives two.
-    Without triplets it is k-means with feature weights for each cluster; with a very high temperature as
-    well, it is k-means.
+    An iteration costs O(n k d) for the rows and O(k d) per comparison; a triplet has two comparisons. Without
+    triplets this is k-means with feature weights per cluster; with a very high temperature as well, it is
+    k-means.
 
     Examples
     --------
@@ -158,11 +158,12 @@ class SSSVaD(HintedClusterer):
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
-            The hints. None means no hints.
+            The triplets. None means no hints.
 
         Returns
         -------
         self : object
+            The fitted clusterer.
         """
         X, hints = self._check_fit(X, y, supervision)
         rng = check_random_state(self.random_state)
@@ -204,7 +205,7 @@ class SSSVaD(HintedClusterer):
         return extend_seeds(X, np.empty((0, X.shape[1])), self.n_clusters, ones, rng)
 
     def _alternate(self, problem: Problem, state: State, progress: Progress) -> State:
-        """Find weights, centres and labels in turns until the labels settle."""
+        """Update weights, centres and labels alternately until the labels settle."""
         for n_iter in range(1, self.max_iter + 1):
             new = problem.assign(problem.improve(state))
             settled = np.array_equal(new.labels, state.labels)
@@ -215,12 +216,23 @@ class SSSVaD(HintedClusterer):
         return state
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the cluster of each new row: the nearest one, since nothing was said of it."""
+        """Return the nearest cluster of each new row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row.
+        """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
         rows = np.asarray(X, dtype=np.float64) / self._scale
         centers = np.asarray(self.cluster_centers_, dtype=np.float64) / self._scale
-        shift = centers.mean(axis=0)  # distances lose fewer digits around the origin
+        shift = centers.mean(axis=0)  # distances are more accurate around the origin
         costs = _costs(rows - shift, centers - shift, self.feature_weights_, self.temperature)
         labels: np.ndarray = costs.argmin(axis=1).astype(np.int32)
         return labels
@@ -228,7 +240,7 @@ class SSSVaD(HintedClusterer):
 
 @dataclass(frozen=True)
 class State:
-    """Labels, centres, weights and what they cost."""
+    """Labels, centres, weights and the objective."""
 
     labels: np.ndarray
     centers: np.ndarray
@@ -239,7 +251,7 @@ class State:
 
     @classmethod
     def start(cls, problem: Problem, centers: np.ndarray) -> State:
-        """Return rows at their nearest centres, all weights 1."""
+        """Return the state with all weights 1 and each row at its nearest centre."""
         empty = np.empty(0, dtype=np.int64)
         return problem.assign(cls(empty, centers, np.ones_like(centers), np.inf))
 
@@ -260,20 +272,20 @@ class Problem:
         self._onto_rows = csr_array((np.ones(m), (self.anchors, np.arange(m))), shape=(len(X), m))
 
     def assign(self, state: State) -> State:
-        """Give each row its cheapest cluster; no row's cost depends on another's label."""
+        """Assign each row to its cheapest cluster; the cost of a row does not depend on other labels."""
         d = self.X.shape[1]
         costs = _costs(self.X, state.centers, state.weights, self.temperature)
         broken = np.maximum(self.margin + self.excess @ state.weights.T / d, 0.0)
         costs += self._onto_rows @ (self.price[:, None] * np.square(broken))
         labels = costs.argmin(axis=1)
         every = np.arange(len(labels))
-        if len(state.labels):  # rounding must not make rows of equal cost wander
+        if len(state.labels):  # rounding must not move rows between clusters of equal cost
             stay = costs[every, state.labels] <= costs[every, labels] + 1e-12
             labels = np.where(stay, state.labels, labels)
         return State(labels, state.centers, state.weights, float(costs[every, labels].sum()))
 
     def improve(self, state: State) -> State:
-        """Move centres to the means of their rows, then find the weights. An empty cluster takes a row."""
+        """Update the centres, then the weights. An empty cluster takes over a row."""
         k = len(state.centers)
         labels, weights = state.labels.copy(), state.weights.copy()
         count = np.bincount(labels, minlength=k)
@@ -295,11 +307,11 @@ class Problem:
     def _weights(
         self, labels: np.ndarray, count: np.ndarray, spread: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """Return the weights that minimise the objective, over the logarithms of which it has one minimum."""
+        """Return the weights that minimise the objective, optimised over their logarithms."""
         k, d = weights.shape
         tau = self.temperature
         judge = labels[self.anchors]
-        order = np.argsort(judge, kind="stable")  # so that those of one cluster stand together
+        order = np.argsort(judge, kind="stable")  # group comparisons by cluster
         excess, price = self.excess[order], self.price[order]
         ends = np.searchsorted(judge[order], np.arange(k + 1))
 
@@ -316,7 +328,7 @@ class Problem:
             slope = w * (slope - (w * slope).sum(axis=1, keepdims=True) / d)
             return float(value) / (d * len(labels)), slope.ravel() / (d * len(labels))
 
-        # Without comparisons this is the answer; with them it is one of two places to begin.
+        # Without comparisons this is the solution; with comparisons it is one of two starting points.
         plain = d * softmax(-spread / np.maximum(count, 1)[:, None] / tau, axis=1)
         plain[count == 0] = weights[count == 0]
         if not len(judge):
