@@ -1,4 +1,4 @@
-"""What the multi-label classifiers share: the door for X and Y, and predictions from probabilities."""
+"""Base class of the multi-label classifiers: validation of X and Y, and predictions from probabilities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def is_share(v: Any) -> bool:
-    """Tell whether it is a number from 0 to 1."""
+    """Return whether a value is a number from 0 to 1."""
     return real(0).holds(v) and bool(v <= 1)
 
 
@@ -31,10 +31,10 @@ IS_THRESHOLD: Rule = either(SHARE, PER_LABEL)
 
 
 class MultilabelClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the multi-label classifiers: ``fit(X, Y)`` with one column of Y a label.
+    """Base class of the multi-label classifiers: ``fit(X, Y)`` with one column of Y per label.
 
-    A subclass has a parameter `threshold`, says which values its other parameters may have in
-    ``parameter_rules``, learns in ``_fit`` and computes ``_probabilities``; both get validated rows.
+    A subclass has a parameter `threshold`, lists the allowed values of its other parameters in
+    ``parameter_rules``, and defines ``_fit`` and ``_probabilities``, which receive validated rows.
     """
 
     classes_: np.ndarray
@@ -58,23 +58,46 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows.
         Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
-            1 where a row holds a label and 0 elsewhere. The columns of a DataFrame name the labels.
+            1 where a row has a label and 0 elsewhere. The columns of a DataFrame name the labels.
 
         Returns
         -------
         self : object
+            The fitted classifier.
         """
         X, labels = self._check_fit(X, Y)
         self._fit(X, labels)
         return self
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Return the probability that each row holds each label, of shape (n_samples, n_labels)."""
+        """Return the probability of each label for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_labels)
+            The probability that the row has the label.
+        """
         check_is_fitted(self, "classes_")
         return self._probabilities(self._check_X(X, reset=False))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        Y : ndarray of int, shape (n_samples, n_labels)
+            1 where a label is predicted and 0 elsewhere.
+        """
         return self._above(self.predict_proba(X))
 
     def _above(self, probabilities: np.ndarray) -> np.ndarray:
@@ -82,23 +105,23 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         return (probabilities > self._per_label("threshold", self.threshold)).astype(np.int64)
 
     def _check_fit(self, X: Any, Y: Any) -> tuple[Any, LabelColumns]:
-        """Check everything that `fit` was given, in the order in which people can mend it."""
+        """Validate parameters, rows and labels, in the order in which users can correct them."""
         check_parameters(self, {"threshold": IS_THRESHOLD} | self.parameter_rules)
         X = self._check_X(X, reset=True)
         labels = check_labels(Y, who=type(self).__name__)
         check_consistent_length(X, labels.Y)
         self.classes_ = np.array(labels.names, dtype=object)
-        if not isinstance(self.threshold, str):  # a way to find it, which the rules have checked
+        if not isinstance(self.threshold, str):  # the name of a method to choose it, already validated
             self._per_label("threshold", self.threshold)
         return X, labels
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
-        """Check the rows: finite, two axes, dense or CSR; all becomes float64."""
+        """Validate the rows: finite, two-dimensional, dense or CSR, converted to float64."""
         check_no_times(X, type(self).__name__)
         return validate_data(self, X, reset=reset, dtype=np.float64, order="C", accept_sparse="csr")
 
     def _check_columns(self, Y: Any, labels: LabelColumns) -> None:
-        """Refuse labels in other columns than those of `fit`."""
+        """Raise an error if Y has other columns than in `fit`."""
         who = type(self).__name__
         if labels.n_labels != len(self.classes_):
             raise ValueError(
@@ -113,7 +136,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _per_label(self, name: str, value: Any, *, below: float = np.inf) -> np.ndarray:
-        """Return one number from 0 to 1 a label, from one for all or from an array."""
+        """Return one number from 0 to 1 per label, from a single number or an array."""
         n_labels = len(self.classes_)
         try:
             numbers = np.asarray(value, dtype=np.float64)

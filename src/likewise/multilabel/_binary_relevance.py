@@ -1,4 +1,4 @@
-"""Each label on its own: logistic regressions that know nothing of one another."""
+"""Binary relevance: an independent logistic regression for each label."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ IS_RATE: Rule = either(
 
 
 class BinaryRelevance(MultilabelClassifier):
-    """One logistic regression a label, with probabilities set right for labels that were not recorded.
+    """One logistic regression per label, with probabilities corrected for labels that were not recorded.
 
-    The baseline that every method which knows of other labels is to beat. scikit-learn's
-    ``MultiOutputClassifier(LogisticRegression(C))`` models what is recorded. If a share α of the labels that
-    rows hold was not recorded, whatever the row,
+    The baseline for methods that model dependence between labels. scikit-learn's
+    ``MultiOutputClassifier(LogisticRegression(C))`` models the recorded labels. If a fraction α of the true
+    labels was not recorded, independent of the row,
 
     .. math::
 
         P(\\text{recorded} \\mid x) = (1 - \\alpha) P(\\text{held} \\mid x),
 
-    so the probabilities are divided by 1 - α, and cut at 1. To predict a label above the threshold t is then
-    to predict it where the regression says more than (1 - α) t.
+    so the probabilities are divided by 1 - α and clipped at 1. A label is then predicted above the threshold
+    t if the probability of the regression is above (1 - α) t.
 
     Parameters
     ----------
     C : float, default=1.0
         Inverse strength of the penalty on the coefficients, as in scikit-learn's ``LogisticRegression``.
     missing_rate : float or array of shape (n_labels,), default=0.0
-        The share of held labels that was not recorded, for all labels or for each: from 0, below 1. It is not
-        learned.
+        The fraction α of true labels that was not recorded, from 0 to below 1, for all labels or for each.
+        It is not learned.
     threshold : float or array of shape (n_labels,), default=0.5
-        A label is predicted where its probability is above.
+        A label is predicted if its probability is above this.
     max_iter : int, default=1000
-        The most iterations of each regression.
+        Maximum number of iterations of each regression.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     coef_ : ndarray of shape (n_labels, n_features)
-        The coefficients; 0 for a label that every row holds, or none.
+        The coefficients; 0 for a label that all rows or no rows have.
     intercept_ : ndarray of shape (n_labels,)
         The intercepts.
     n_features_in_ : int
         The number of columns of X.
     n_iter_ : int
-        The most iterations that a regression took.
+        The largest number of iterations of a regression.
 
     Notes
     -----
-    A label that every row holds, or none, cannot be learned from; its probability is (n₁ + ½) / (n + 1) for
-    any row, where n₁ of n rows hold it.
+    A label that all rows or no rows have cannot be learned; its probability is (n₁ + ½) / (n + 1) for any
+    row, where n₁ of n rows have it.
 
     Examples
     --------
-    The second label is recorded on half of the rows that hold it.
+    The second label is recorded on half of the rows that have it.
 
     >>> from likewise.multilabel import BinaryRelevance
     >>> X = [[-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0]] * 4
@@ -122,10 +122,19 @@ class BinaryRelevance(MultilabelClassifier):
         return shares
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return how far each row is beyond the point where a label is held with probability one half.
+        """Return the log-odds that a label is recorded, minus those at which its probability is one half.
 
-        These are log-odds that the label would be recorded, less those of the point: they grow also where the
-        probability was cut at 1.
+        Unlike the probabilities they are not clipped.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples, n_labels)
+            Positive where the probability of a label is above one half.
         """
         check_is_fitted(self, "classes_")
         rate = self._per_label("missing_rate", self.missing_rate, below=1.0)

@@ -1,4 +1,4 @@
-"""The Chow–Liu tree of labels, and the classifier that goes with it."""
+"""The Chow–Liu tree of labels and a classifier along the tree."""
 
 from __future__ import annotations
 
@@ -30,34 +30,33 @@ if TYPE_CHECKING:
 Edges = Literal["all", "significant", "attracting"]
 Prediction = Literal["marginals", "map"]
 
-# The parent's value enters a regression times this, so that the penalty hardly holds back what it says.
+# The value of the parent is multiplied by this in a regression, so that its effect is hardly penalised.
 _LOUD = 10.0
 
 
 class ChowLiuTree(MultilabelClassifier):
-    """The tree over labels that is nearest to their joint distribution, and a classifier along it.
+    """The tree over labels closest to their joint distribution, and a classifier along it.
 
-    Among all distributions in which each label depends on one other at most, that along the spanning tree T
-    of greatest
+    Among all distributions in which each label depends on at most one other, the one along the spanning tree
+    T with the largest
 
     .. math::
 
         \\sum_{(j, k) \\in T} I(j, k), \\qquad
         I(j, k) = \\sum_{a, b \\in \\{0, 1\\}} p_{jk}(a, b) \\log \\frac{p_{jk}(a, b)}{p_j(a) p_k(b)}
 
-    is the most likely (Chow & Liu 1968); p are the shares of rows, I is the mutual information in nats. X has
-    no part in it. A tree has no direction and no root: here the most frequent label of each part of the tree
-    becomes its top, so that on the way down labels tend to become rarer.
+    has the largest likelihood (Chow & Liu 1968); p are fractions of rows, I is the mutual information in
+    nats. X is not used for the tree. The likelihood determines neither directions nor a root: here the most
+    frequent label of each part of the tree becomes its root, so that labels tend to become rarer downwards.
 
-    The classifier follows Bradley & Guestrin (2010) in spirit: label k, whose parent is p, is held with the
-    probability
+    The classifier is in the spirit of Bradley & Guestrin (2010): label k with parent p has the probability
 
     .. math::
 
         P(y_k = 1 \\mid x, y_p) = \\sigma(w_k^T x + u_k y_p + b_k),
 
-    a logistic regression on the row and on the recorded parent. The joint distribution of the labels is the
-    product along the tree; predictions are its exact marginals, or its most probable labelling.
+    a logistic regression on the row and the recorded parent. The joint distribution of the labels is the
+    product along the tree; predictions are its exact marginals or its most probable labelling.
 
     Parameters
     ----------
@@ -65,22 +64,22 @@ class ChowLiuTree(MultilabelClassifier):
         Inverse strength of the penalty on the coefficients w, as in scikit-learn's ``LogisticRegression``.
         The effect u of the parent is penalised a hundred times less.
     edges : {"all", "significant", "attracting"}, default="all"
-        Which edges of the tree the hierarchy keeps. "all": the plain Chow–Liu tree, with one top.
-        "significant": those that are no accident, by a likelihood-ratio test. "attracting": of these, those
-        between labels that go together more often than by chance; two labels that exclude each other tell a
-        lot about each other, yet neither includes the other. A label whose edge towards the top is cut is a
-        top itself.
+        Which edges of the tree the hierarchy keeps. "all": the Chow–Liu tree with one root. "significant":
+        edges that are significant in a likelihood-ratio test. "attracting": of these, edges between labels
+        that occur together more often than by chance; labels that exclude each other have a large mutual
+        information, although neither includes the other. A label whose edge to its parent is removed becomes
+        a root.
     significance : float from 0 to 1, default=0.01
         The level of the test.
     smoothing : float, default=0.0
-        This many rows are added to those counted for a pair of labels, spread over its four cells.
+        Number of pseudo-rows added to the counts of a pair of labels, spread over its four cells.
     prediction : {"marginals", "map"}, default="marginals"
-        Whether ``predict`` takes the labels whose probability is above the threshold, or the most probable
-        set of labels, found by max-product, for which the threshold means nothing.
+        Whether ``predict`` returns the labels whose probability is above the threshold, or the most probable
+        set of labels, found by max-product, which ignores the threshold.
     threshold : float or array of shape (n_labels,), default=0.5
-        A label is predicted where its probability is above.
+        A label is predicted if its probability is above this.
     max_iter : int, default=1000
-        The most iterations of each regression.
+        Maximum number of iterations of each regression.
 
     Attributes
     ----------
@@ -89,29 +88,29 @@ class ChowLiuTree(MultilabelClassifier):
     mutual_information_ : ndarray of shape (n_labels, n_labels)
         I(j, k); the entropies on the diagonal.
     tree_ : ndarray of shape (n_labels - 1, 2)
-        The edges of the whole tree, without direction: positions of labels, the smaller first. Of edges that
-        are worth the same, those of earlier labels are taken.
+        The undirected edges of the whole tree as positions of labels, the smaller first. Ties go to edges of
+        earlier labels.
     hierarchy_ : LabelHierarchy
-        The edges that were kept, directed away from the tops. The score of an edge is n I(j, k), its gain in
-        log-likelihood over no edge; its margin is how much more that is than with the best edge in its place.
-        Tops have the margin 0, since the likelihood does not tell which label is the top.
+        The selected edges, directed away from the roots. The score of an edge is n I(j, k), its gain in
+        log-likelihood over no edge; its margin is the difference to the best alternative edge. Roots have the
+        margin 0, since the likelihood does not determine the root.
     coef_ : ndarray of shape (n_labels, n_features)
         The coefficients w.
     parent_coef_ : ndarray of shape (n_labels,)
-        The effects u of the parents; 0 for tops.
+        The effects u of the parents; 0 for roots.
     intercept_ : ndarray of shape (n_labels,)
         The intercepts b.
     n_features_in_ : int
         The number of columns of X.
     n_iter_ : int
-        The most iterations that a regression took.
+        The largest number of iterations of a regression.
 
     Notes
     -----
-    Costs O(n K²) for the counts of K labels, O(K² log K) for the tree, at most O(K³) for the margins, and one
-    logistic regression a label. A label that every row holds, or none, says nothing of others: it is tied to
-    the tree by an edge worth nothing, and its probability is (n₁ + ½) / (n + 1). Labels are taken as they
-    were recorded: nothing is done for those that are missing.
+    The cost is O(n K²) for the counts of K labels, O(K² log K) for the tree, at most O(K³) for the margins,
+    and one logistic regression per label. A label that all rows or no rows have is uninformative: its edge
+    has score 0 and its probability is (n₁ + ½) / (n + 1). Recorded labels are taken as complete; missing
+    labels are not modelled.
 
     References
     ----------
@@ -225,12 +224,34 @@ class ChowLiuTree(MultilabelClassifier):
         return tree_marginals(expit(self._log_odds(X)), self.hierarchy_.parents, self.hierarchy_.order)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the log-odds of each label's probability, of shape (n_samples, n_labels)."""
+        """Return the log-odds of each label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_odds : ndarray of shape (n_samples, n_labels)
+            The logarithm of p / (1 - p), where p are the probabilities of `predict_proba`.
+        """
         odds: np.ndarray = logit(np.clip(self.predict_proba(X), 1e-300, 1.0 - 1e-16))
         return odds
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        Y : ndarray of int, shape (n_samples, n_labels)
+            1 where a label is predicted and 0 elsewhere.
+        """
         if self.prediction == "marginals":
             return super().predict(X)
         check_is_fitted(self, "classes_")

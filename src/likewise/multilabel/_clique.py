@@ -27,29 +27,30 @@ _GAP, _WARN_GAP = 0.002, 0.01  # duality gaps of the hinge, relative to the obje
 
 
 class CliqueLabelGraph(MultilabelClassifier):
-    """Labels that lean on one another along a graph, which grows clique by clique.
+    """Multi-label classification with a learned graph of labels that grows clique by clique.
 
-    A row x with the labels y scores
+    A row x with labels y has the score
 
     .. math::
 
         F(x, y) = \\sum_k y_k (w_k^T x + b_k) + \\sum_{(j, k) \\in G} v_{jk} y_j y_k.
 
-    The true labels should score more than any others, by a margin that grows with the number of labels that
-    differ, Δ. Rows that fall short pay, and all labellings that come too near count, not the nearest alone:
+    The true labels should have a higher score than all others, by a margin proportional to the number Δ of
+    labels that differ. The loss is a soft maximum over all labellings:
 
     .. math::
 
         \\sum_i \\Bigl[ \\log \\sum_y e^{F(x_i, y) + m \\Delta(y, y_i)} - F(x_i, y_i) \\Bigr]
         + \\frac{1}{2C} \\bigl( \\lVert w \\rVert^2 + \\lVert v \\rVert^2 \\bigr).
 
-    The graph G is learned with the rest. It begins without edges; then, in rounds, cliques of labels are
-    generated whose edges would lower this loss most, by the slope and the curvature of the loss at v = 0, and
-    all is fitted anew, until no edge would gain enough. Labels that edges join, directly or not, form a
-    group; groups stay so small that every sum over labellings is exact.
+    The graph G is learned too. It starts without edges. Each round adds the cliques of labels whose edges
+    would lower the loss most, estimated from its slope and curvature at v = 0, and refits all parameters,
+    until no edge would gain enough. Labels connected by edges form a group; groups are kept so small that
+    sums over labellings are exact.
 
-    With ``loss="hinge"`` it is a structured support vector machine, in the manner of Tan et al. (2015): the
-    nearest rival alone counts, and each clique c of pairs has a weight :math:`\\eta_c` that is learned too,
+    With ``loss="hinge"`` the model is a structured support vector machine, in the manner of Tan et al.
+    (2015): only the labelling with the highest score counts, and each clique c of pairs has a weight
+    :math:`\\eta_c` that is learned too,
 
     .. math::
 
@@ -57,49 +58,50 @@ class CliqueLabelGraph(MultilabelClassifier):
         + \\frac{1}{2C} \\Bigl( \\lVert (w, b) \\rVert^2 + \\sum_c \\lVert v_c \\rVert^2 / \\eta_c \\Bigr),
         \\qquad \\eta \\ge 0, \\; \\tfrac{1}{|c|} \\sum_c \\eta_c = 1 ,
 
-    where the weight of an edge is the sum of those of its cliques. Cliques that help little get a weight near
-    0. Groups may be of any size: up to `max_group` labels the rival is exact; beyond that it comes from the
-    linear-programming relaxation over the edges, rounded and improved label by label. The program is solved
-    by cutting planes.
+    where the weight of an edge is the sum over its cliques. Cliques that help little get a weight near 0.
+    Groups may have any size: with up to `max_group` labels the best labelling is exact; for larger groups it
+    comes from a linear-programming relaxation over the edges, rounded and improved label by label. The
+    problem is solved by cutting planes.
 
     Parameters
     ----------
     C : float, default=1.0
         Inverse strength of the penalty, as in scikit-learn's ``LogisticRegression``.
     loss : {"softmax", "hinge"}, default="softmax"
-        Whether all rivals count, as in the first formula, or the nearest alone.
+        Whether all labellings count, as in the first formula, or only the one with the highest score.
     margin : float, default=1.0
-        m, the margin for each label that differs; above 0 for the hinge. With 0 the loss is the likelihood of
-        a conditional random field, and without edges that of logistic regressions, one a label. A margin
-        drives scores apart; probabilities are drawn back by as much as a label without edges needs, and are
-        exact with 0.
+        The margin m per differing label; must be above 0 with the hinge loss. With 0 the softmax loss is the
+        negative log-likelihood of a conditional random field, and without edges that of one logistic
+        regression per label. A margin exaggerates scores; probabilities are corrected for this exactly for
+        labels without edges, and approximately for others.
     clique_size : int, default=4
-        The most labels of a clique.
+        Maximum number of labels in a clique.
     max_group : int from 2 to 12, default=6
-        The most labels of a group; see the costs below. With the hinge, the most for which rivals are exact.
+        Maximum number of labels in a group; the cost is exponential in it. With the hinge loss, the maximum
+        size of groups whose best labelling is exact.
     min_gain : float or None, default=None
-        How much, in nats, an edge has to lower the loss. With the hinge, how much a round of cliques has to
-        lower the objective for each new edge; else it is undone, and is the last. None asks for half the
-        logarithm of the number of rows, as the Bayesian information criterion does of a parameter.
+        Minimum decrease of the loss, in nats, for an edge to be added. With the hinge loss, the minimum
+        decrease of the objective per new edge in a round; otherwise the round is undone and the search ends.
+        None uses half the logarithm of the number of rows, as in the Bayesian information criterion.
     prediction : {"marginals", "map"}, default="marginals"
-        Whether ``predict`` takes the labels whose probability is above the threshold, or the labels of the
-        greatest score, for which the threshold means nothing.
+        Whether ``predict`` returns the labels whose probability is above the threshold, or the labelling with
+        the highest score, which ignores the threshold.
     threshold : float or array of shape (n_labels,), default=0.5
-        A label is predicted where its probability is above.
+        A label is predicted if its probability is above this.
     max_rounds : int, default=20
-        The most times that cliques are generated. With 0 there is no graph.
+        Maximum number of rounds that add cliques. With 0 there is no graph.
     max_iter : int, default=500
-        The most iterations of L-BFGS, or the most cutting planes, for the last fit.
+        Maximum number of L-BFGS iterations, or of cutting planes, in the last fit.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     cliques_ : list of tuples of str
-        The cliques in the order in which they were generated.
+        The cliques in the order in which they were added.
     pair_weights_ : ndarray of shape (n_labels, n_labels)
-        v: above 0 for labels that go together more than the row explains, below for such that exclude each
-        other, 0 where there is no edge.
+        v: positive for labels that occur together more often than the row explains, negative for labels that
+        exclude each other, 0 without an edge.
     clique_weights_ : ndarray of shape (n_cliques,)
         The weights of the cliques, with mean 1; all 1 unless the loss is the hinge.
     coef_ : ndarray of shape (n_labels, n_features)
@@ -107,31 +109,30 @@ class CliqueLabelGraph(MultilabelClassifier):
     intercept_ : ndarray of shape (n_labels,)
         The intercepts b.
     n_rounds_ : int
-        How many times cliques were generated.
+        Number of rounds that added cliques.
     n_iter_ : int
-        The iterations of the last fit.
+        Number of iterations of the last fit.
     n_features_in_ : int
         The number of columns of X.
 
     Notes
     -----
     In the manner of M. Tan, Q. Shi, A. van den Hengel, C. Shen, J. Gao, F. Hu and Z. Zhang, Learning graph
-    structure for multi-label image classification via clique generation, CVPR 2015, made without the paper at
-    hand. From its abstract: the graph and the classifier are learned together under a margin, as a convex
+    structure for multi-label image classification via clique generation, CVPR 2015, written without access to
+    the paper. From its abstract: the graph and the classifier are learned jointly under a margin, as a convex
     program, and cliques are activated iteratively. Choices made here: the features of a clique are the pairs
     of its labels, edges do not depend on the row, and the stopping rule is `min_gain`. The default replaces
-    the hinge by a smooth bound of it (the softmax margin of Gimpel & Smith 2010), which gives probabilities.
-    With the hinge ``predict_proba`` is a logistic function of the margin of each label, with two numbers
-    fitted on the training rows: a rough guide.
+    the hinge by a smooth upper bound (the softmax margin of Gimpel & Smith 2010), which gives probabilities.
+    With the hinge loss ``predict_proba`` is a logistic function of the margin of each label, with two
+    parameters fitted on the training rows, and only a rough guide.
 
-    A step costs O(n K d + n 2^g K / g) for groups of g labels and a round O(n K²). Relaxed groups of e edges
-    cost O(n e) a step. Labels are taken as they
-    were recorded: nothing is done for those that are missing. A label that every row holds, or none, is left
-    alone, with the probability (n₁ + ½) / (n + 1).
+    A step costs O(n K d + n 2^g K / g) for groups of g labels, and a round O(n K²). Relaxed groups with e
+    edges cost O(n e) per step. Recorded labels are taken as complete; missing labels are not modelled. A
+    label that all rows or no rows have gets no edges and the probability (n₁ + ½) / (n + 1).
 
     Examples
     --------
-    The row tells that there is one of two labels, but not which.
+    The row shows that exactly one of two labels is present, but not which.
 
     >>> import numpy as np
     >>> from likewise.multilabel import CliqueLabelGraph
@@ -216,7 +217,7 @@ class CliqueLabelGraph(MultilabelClassifier):
         self._graph, self._weights = LabelGraph(labels.n_labels, varies[graph.edges]), fitted.weights
 
     def _pair_up(self) -> None:
-        """Keep the weights of the edges as a matrix."""
+        """Store the weights of the edges as a matrix."""
         n_labels = len(self.classes_)
         if isinstance(self._graph, CliqueGraph):
             edges, weights = self._graph.graph.edges, self._graph.edge_weights(self._weights)
@@ -265,7 +266,7 @@ class CliqueLabelGraph(MultilabelClassifier):
         self._varies, self._platt = varies, fit_log_odds(margins.ravel(), Y.ravel())
 
     def _grown(self, loss: SoftMargin, start: np.ndarray) -> tuple[LabelGraph, list[tuple[int, ...]], Fitted]:
-        """Grow the graph, with a loose fit in each round, and fit it well in the end."""
+        """Grow the graph with a rough fit in each round, and fit it accurately at the end."""
         graph = LabelGraph(len(start), np.empty((0, 2), dtype=np.int64))
         least = np.log(len(loss.Y)) / 2.0 if self.min_gain is None else self.min_gain
         fitted = Fitted(start, np.zeros(0), 0)
@@ -287,10 +288,10 @@ class CliqueLabelGraph(MultilabelClassifier):
         return own
 
     def _odds(self, X: Any) -> np.ndarray:
-        """Return the log-odds of each label, without what the margin adds to them.
+        """Return the log-odds of each label, corrected for the margin.
 
-        For a label of no group, held by a share q of like rows, the loss is least where
-        q σ(m - f) = (1 - q) σ(m + f); solved for the log-odds of q.
+        For a label without edges that a fraction q of equal rows has, the loss is smallest where
+        q σ(m - f) = (1 - q) σ(m + f); this is solved for the log-odds of q.
         """
         if isinstance(self._graph, CliqueGraph):
             margins = self._graph.margins(self._own(X), self._weights)
@@ -306,12 +307,34 @@ class CliqueLabelGraph(MultilabelClassifier):
         return shares
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the log-odds of each label's probability, of shape (n_samples, n_labels)."""
+        """Return the log-odds of each label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_odds : ndarray of shape (n_samples, n_labels)
+            The logarithm of p / (1 - p), where p are the probabilities of `predict_proba`.
+        """
         check_is_fitted(self, "classes_")
         return self._odds(self._check_X(X, reset=False))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        Y : ndarray of int, shape (n_samples, n_labels)
+            1 where a label is predicted and 0 elsewhere.
+        """
         if self.prediction == "marginals":
             return super().predict(X)
         check_is_fitted(self, "classes_")
@@ -320,7 +343,7 @@ class CliqueLabelGraph(MultilabelClassifier):
 
 
 def fit_log_odds(margins: np.ndarray, held: np.ndarray) -> tuple[float, float]:
-    """Return slope and intercept that make log-odds of margins (Platt 1999), for all labels together."""
+    """Return slope and intercept that map margins to log-odds (Platt 1999), for all labels together."""
     if not len(margins):
         return 1.0, 0.0
     fitted = LogisticRegression().fit(margins[:, None], held)

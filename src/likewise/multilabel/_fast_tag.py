@@ -1,4 +1,4 @@
-"""FastTag: labels enriched by what a linear map restores of them, and a linear map of the rows beside it."""
+"""FastTag: a linear map that completes labels, and a linear map that predicts the result from the rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IS_CORRUPTION: Rule = either(
 
 @dataclass(frozen=True)
 class Setting:
-    """What can be chosen on held-out rows."""
+    """Parameters that can be chosen on held-out rows."""
 
     corruption: float
     ridge: float
@@ -41,11 +41,11 @@ class Setting:
 
 
 class FastTag(MultilabelClassifier):
-    """Two linear maps that must agree: one restores labels from some of them, one reads them off the row.
+    """Two linear maps that must agree: one completes incomplete labels, the other predicts them from the row.
 
-    Recorded labels y are taken as incomplete. A map B restores them from copies ỹ in which each label was
-    lost with the probability p, in the mean over all ways to lose labels; By are then the enriched labels. A
-    map W with the intercept b predicts these from the row. Both minimise
+    Recorded labels y are assumed to be incomplete. A map B reconstructs them from corrupted copies ỹ in which
+    each label is removed with probability p, in expectation over the corruption; By are the enriched labels.
+    A map W with intercept b predicts them from the row. Both minimise
 
     .. math::
 
@@ -54,67 +54,67 @@ class FastTag(MultilabelClassifier):
 
     which is convex, with the expectation in closed form: with S = Σ y yᵀ it is the trace of
     S - 2 (1 - p) S Bᵀ + B Q Bᵀ, where Q = (1 - p)² S + p (1 - p) diag(S). Given B, W is a ridge regression;
-    put in, what is left is quadratic in B and solved at once,
+    substituting it leaves a quadratic problem in B with the solution
 
     .. math::
 
         B = \\gamma (1 - p) S \\, (\\gamma Q + \\bar S - M)^{-1},
 
-    where S̄ is S of the centred labels and M the part of it that the ridge regression on X explains. The two
-    closed forms in turn, as the method is told, come to the same. Further layers do the same to labels that
-    the layers before enriched, so that labels which never go together, but both go with a third, can help
-    each other (bootstrapping).
+    where S̄ is S of the centred labels and M is the part of it that the ridge regression on X explains. The
+    alternating updates of the published method converge to the same solution. Further layers are applied to
+    the enriched labels of the previous layer, so that labels that never occur together, but both occur with a
+    third, can support each other (bootstrapping).
 
     Parameters
     ----------
     corruption : float or "auto", default="auto"
-        The probability p with which a label is lost: from 0, below 1. "auto" tries 0.1, 0.3, … 0.9.
+        The probability p that a label is removed, from 0 to below 1. "auto" tries 0.1, 0.3, … 0.9.
     ridge : float or "auto", default="auto"
         λ, in units of the mean variance of the columns of X, so that their scale does not matter. "auto"
         tries 0.001, 0.01, … 10.
     reconstruction : float, default=10.0
-        γ, how much it counts that labels are restored. With little, labels that the row does not tell fade.
+        γ, the weight of the reconstruction loss. With small values, labels that the row does not predict
+        shrink towards 0.
     n_layers : int or "auto", default="auto"
-        How many times labels are enriched. "auto" goes on, up to 5, as long as it helps.
+        Number of layers. "auto" adds layers, up to 5, while the validation score improves.
     validation_fraction : float, default=0.2
-        The share of rows held out for what is "auto": those values are taken that give the best average
-        precision of the recorded labels of these rows, over all rows and labels at once; then all rows are
-        used. With fewer than 10 rows, or no label on those held out, the values in the middle are taken and
-        one layer.
+        Fraction of rows held out to choose the parameters that are "auto": those with the best average
+        precision of the recorded labels, over all held-out rows and labels, are used to refit on all rows.
+        With fewer than 10 rows, or no label on the held-out rows, the middle values and one layer are used.
     threshold : float or array of shape (n_labels,), default=0.5
-        A label is predicted where its probability is above.
+        A label is predicted if its probability is above this.
     random_state : int, RandomState or None, default=None
-        Draws the rows that are held out.
+        Seed of the split into training and held-out rows.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     enrichment_ : ndarray of shape (n_labels, n_labels)
-        B, the product over the layers: row j says how much each recorded label adds to label j.
+        B, the product over the layers. Row j is the contribution of each recorded label to label j.
     coef_ : ndarray of shape (n_labels, n_features)
         W of the last layer.
     intercept_ : ndarray of shape (n_labels,)
         b of the last layer.
     corruption_, ridge_, n_layers_ : float, float, int
-        The values that were used.
+        The values of these parameters that were used.
     n_features_in_ : int
         The number of columns of X.
 
     Notes
     -----
-    After M. Chen, A. Zheng and K. Q. Weinberger, Fast image tagging, ICML 2013. The derivation here is our
-    own, made without the paper at hand: the two losses, their weights and the bootstrapping follow its
-    published idea; the intercept, the joint solution, the choice of values on held-out rows and the
-    probabilities are ours. A probability is a logistic curve of Wx + b, one for each label, fitted to the
-    enriched labels of the training rows, cut to 0 and 1, and to 1 where a label was recorded.
+    After M. Chen, A. Zheng and K. Q. Weinberger, Fast image tagging, ICML 2013. The derivation here was made
+    without access to the paper: the two losses, their weights and the bootstrapping follow the published
+    idea; the intercept, the joint solution, the choice of parameters on held-out rows and the probabilities
+    are ours. A probability is a logistic function of Wx + b, one for each label, fitted to the enriched
+    labels of the training rows, clipped to [0, 1] and set to 1 where a label was recorded.
 
-    Costs O(n d² + d³) for each ridge that is tried and O(K³) for each corruption; for more columns than rows
-    O(n² d + n³). X with many columns is best reduced first.
+    The cost is O(n d² + d³) for each ridge that is tried and O(K³) for each corruption; with more columns
+    than rows O(n² d + n³). Reduce the columns first if there are many.
 
     Examples
     --------
-    Rows that hold the first label hold the second, but on half of them it was not recorded.
+    Rows with the first label also have the second, but it was recorded on half of them only.
 
     >>> import numpy as np
     >>> from likewise.multilabel import FastTag
@@ -175,7 +175,7 @@ class FastTag(MultilabelClassifier):
         self._curves = logistic_curves(self._scores(X), np.clip(Y @ self.enrichment_.T, Y, 1.0))
 
     def _chosen(self, X: Any, Y: np.ndarray) -> Setting:
-        """Return the setting that orders the labels of held-out rows best, of those that may be taken."""
+        """Return the allowed setting that ranks the labels of held-out rows best."""
         corruptions = CORRUPTIONS if self.corruption == "auto" else (self.corruption,)
         ridges = RIDGES if self.ridge == "auto" else (self.ridge,)
         plain = Setting(
@@ -204,9 +204,9 @@ class FastTag(MultilabelClassifier):
     def _layers_tried(
         self, seen: Seen, plainly: np.ndarray, wanted: np.ndarray, corruption: float, ridge: float
     ) -> list[tuple[float, Setting]]:
-        """Return how well the layers order the labels `wanted`, as long as each is better than the last.
+        """Return how well each layer ranks the labels `wanted`, up to the first that is not better.
 
-        `plainly` is what the ridge regression says of the recorded labels.
+        `plainly` are the predictions of the ridge regression for the recorded labels.
         """
 
         def precision(B: np.ndarray) -> float:
@@ -228,7 +228,18 @@ class FastTag(MultilabelClassifier):
         return scores
 
     def enrich(self, Y: ArrayLike) -> np.ndarray:
-        """Return labels enriched by those that go with them: By, of shape (n_samples, n_labels)."""
+        """Return the enriched labels By.
+
+        Parameters
+        ----------
+        Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
+            Recorded labels, with the same columns as in `fit`.
+
+        Returns
+        -------
+        enriched : ndarray of shape (n_samples, n_labels)
+            The enriched labels. They are not probabilities and may be outside [0, 1].
+        """
         check_is_fitted(self, "classes_")
         labels = check_labels(Y, who=type(self).__name__)
         self._check_columns(Y, labels)
@@ -236,7 +247,18 @@ class FastTag(MultilabelClassifier):
         return enriched
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the log-odds of each label's probability, of shape (n_samples, n_labels)."""
+        """Return the log-odds of each label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_odds : ndarray of shape (n_samples, n_labels)
+            The logarithm of p / (1 - p), where p are the probabilities of `predict_proba`.
+        """
         check_is_fitted(self, "classes_")
         slope, shift = self._curves
         odds: np.ndarray = self._scores(self._check_X(X, reset=False)) * slope + shift
@@ -249,9 +271,9 @@ class FastTag(MultilabelClassifier):
 
 
 def logistic_curves(scores: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return slope and shift of a logistic curve for each column, that takes scores to shares from 0 to 1.
+    """Return slope and shift of a logistic function for each column that maps scores to values from 0 to 1.
 
-    Slopes are not negative. One row more, at the mean score and wanted by half, keeps curves finite.
+    Slopes are not negative. An additional row with the mean score and the target 0.5 keeps them finite.
     """
     n, n_labels = scores.shape
     middle, scale = scores.mean(axis=0), scores.std(axis=0)

@@ -1,4 +1,4 @@
-"""LatentHierarchyClassifier: many labels a row, some not recorded, on a tree that nobody wrote down."""
+"""LatentHierarchyClassifier: incomplete multi-labels on a hierarchy that is learned."""
 
 from __future__ import annotations
 
@@ -83,16 +83,26 @@ _IS_ANNEALING = Rule(
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A label that was not recorded and is likely held.
+    """A label that was not recorded although the row probably has it.
 
-    Attributes
+    Parameters
     ----------
     row : int
-        The row's number.
+        The number of the row.
     label : str
-        The label's name.
+        The name of the label.
     probability : float
-        The probability that the row holds it, given its features and its recorded labels.
+        The probability that the row has the label, given its features and its recorded labels.
+
+    Examples
+    --------
+    >>> from likewise.datasets import make_label_tree
+    >>> from likewise.multilabel import LatentHierarchyClassifier
+    >>> data = make_label_tree(1000, 8, missing_rate=0.3, random_state=0)
+    >>> model = LatentHierarchyClassifier().fit(data.X, data.Z)
+    >>> suggestion = model.suggest(data.X, data.Z, top=1)[0]
+    >>> suggestion.row, suggestion.label in model.classes_
+    (0, True)
     """
 
     row: int
@@ -101,92 +111,96 @@ class Suggestion:
 
 
 class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
-    r"""Learn a hierarchy of labels, how many were not recorded, and a classifier, from incomplete labels.
+    r"""Learn a hierarchy of labels, the rate of missing labels and a classifier from incomplete labels.
 
-    The rows were labelled by many hands: a label that is recorded is right, one that is not may be missing.
-    The labels that a row truly holds, y, lie on a tree, whose root is always held (Pei 2017, chapter 5):
+    Recorded labels are correct; labels that are not recorded may be missing. The true labels y of a row form
+    a tree whose root is always present (Pei 2017, chapter 5):
 
     .. math::
 
        P(y_c = 1 \mid y_p = 1, x) = \sigma(w_c \cdot x + b_c), \quad P(y_c = 1 \mid y_p = 0) = \varepsilon,
        \quad P(z_c = 1 \mid y_c = 1) = 1 - \alpha, \quad P(z_c = 1 \mid y_c = 0) = 0,
 
-    where p is the parent of c. EM maximises :math:`\sum_i \log P(z_i \mid x_i) - \frac{l2}{2} \|W\|^2`: the
-    E-step is exact on a tree, the M-step is one weighted logistic regression a label.
+    where p is the parent of c and z are the recorded labels. EM maximises
+    :math:`\sum_i \log P(z_i \mid x_i) - \frac{l2}{2} \|W\|^2`: the E-step is exact on a tree, and the M-step
+    is one weighted logistic regression per label.
 
     Parameters
     ----------
     hierarchy : LabelHierarchy, PartialHierarchy, list of (parent, child), or None, default=None
-        The hierarchy if it is known; a label that no edge leads to is on the root, and labels with several
-        parents are taken as they are, whatever `structure`. A PartialHierarchy fixes some edges and forbids
-        others; a label whose parent it fixes gets no further one. None: all of it is learned.
+        The hierarchy if it is known. Labels that are no child of an edge are children of the root; labels
+        with several parents are allowed for any `structure`. A PartialHierarchy fixes some edges and forbids
+        others; a label whose parent it fixes gets no further parents. With None all edges are learned.
     structure : {"tree", "dag"}, default="tree"
-        Whether a label may have several parents, all of which it implies. Inference is then approximate.
+        With "dag" a learned label may have several parents and implies all of them. Inference is then
+        approximate.
     start : {"auto", "inclusion", "counts", "chow-liu", "star"} or tuple of these, default="auto"
-        Where the tree comes from: ``inclusion`` scores how well the table of two labels, both recorded with
-        gaps, fits that one includes the other, and gives the missing rate with it; ``counts`` does so as if
-        nothing were missing; ``auto`` improves both of these by moving labels to better parents and keeps the
-        tree with more evidence; ``chow-liu`` is the tree of mutual information;
-        ``star`` has all labels on the root. Of several in a tuple, the one that ends with the largest
-        penalised likelihood is kept.
+        How the tree is learned. ``inclusion`` scores how well the counts of two incomplete labels agree with
+        one including the other, and estimates the missing rate as well; ``counts`` does so as if no labels
+        were missing; ``auto`` improves both trees by moving labels to better parents and keeps the one with
+        more evidence; ``chow-liu`` is the tree of mutual information; ``star`` makes all labels children of
+        the root. Of several starts in a tuple, the one with the largest penalised likelihood is kept.
     structure_step : {None, "literal", "intercept", "profile"}, default=None
-        Whether EM changes the tree: with eq. 5.9 of the thesis as printed, with the intercept moved for each
-        candidate parent, or with the classifier fitted anew for each. None keeps the tree of the start, which
-        is best: given good features, the likelihood hardly tells trees apart.
+        Whether EM changes the tree: by eq. 5.9 of the thesis as printed ("literal"), with the intercept
+        adapted to each candidate parent, or with the classifier refitted for each ("profile"). None keeps the
+        tree of the start, which works best: with good features the likelihood hardly distinguishes trees.
     missing_rate : {"auto", "shared", "per-label"}, float or array of shape (n_labels,), default="auto"
-        The probability α that a held label is not recorded: one for all labels (``shared``), one for each
-        (``per-label``), or given. With ``per-label``, the tree and the rates are estimated alternately, and
-        edges are excluded where the features predict a parent's gaps, since gaps are assumed random. ``auto``
-        uses one rate unless the data favour separate rates. The rate of a label without children cannot be
-        estimated; it is set to the mean rate of the other labels, and :meth:`summary` reports it.
+        The probability α that a true label is not recorded: one rate for all labels (``shared``), one per
+        label (``per-label``), or given numbers. With ``per-label``, the tree and the rates are estimated
+        alternately, and an edge is excluded if the features predict the gaps of the parent, since gaps are
+        assumed random. ``auto`` uses one rate unless the data favour separate rates. The rate of a label
+        without children cannot be estimated; it is set to the mean rate of the other labels, and
+        :meth:`summary` reports it.
     rate_from : {"anchors", "em"}, default="anchors"
-        How it is found. ``anchors``: a label with a recorded label below it is held for certain; the share of
-        these that are not recorded is the rate. ``em``: by eq. 5.7, which errs on the low side, since the
-        classifier can learn gaps by heart. Where no label is above another, only ``em`` is possible.
+        How the rate is estimated. ``anchors``: a label above a recorded label is certainly present; the
+        fraction of these that is not recorded is the rate. ``em``: eq. 5.7, which underestimates the rate,
+        since the classifier can overfit to gaps. If no label is above another, ``em`` is used.
     l2 : float, default=1.0
         The weight of the penalty; 1 / C of scikit-learn's LogisticRegression.
     relaxation : float, default=1e-3
-        The chance ε of a label whose parent is not held; a tenth of the label's share of rows at most.
-    annealing : tuple (float, float), default=None
-        A first ε and the factor by which it falls each iteration, down to `relaxation`, or at once where EM
-        comes to rest before; the thesis has (0.05, 0.98).
+        The probability ε of a label whose parent is absent; at most a tenth of the frequency of the label.
+    annealing : tuple (float, float) or None, default=None
+        The initial ε and the factor by which it falls in each iteration, down to `relaxation`; it falls to
+        `relaxation` at once if EM converges earlier. The thesis uses (0.05, 0.98). None uses `relaxation`
+        throughout.
     n_init : int, default=1
-        The number of starts; those after the first learn their tree from rows drawn with replacement. The
-        largest penalised likelihood wins.
+        Number of starts. All but the first learn their tree from a bootstrap sample of the rows. The one with
+        the largest penalised likelihood is kept.
     decode : {"marginal", "map"}, default="marginal"
-        Predict each label whose probability is above the threshold, or the most probable set of labels.
+        Whether to predict the labels whose probability is above the threshold, or the most probable set of
+        labels.
     marginals : {"combined", "tree"}, default="combined"
-        The probability of a label of a new row. ``tree`` is the product of the classifiers from the root
-        down. ``combined`` also uses a classifier of the label alone and those of the labels below it, with
-        weights per label fitted to out-of-fold probabilities; it is better where a label is a union of
-        unlike labels.
+        The probability of a label of a new row. ``tree`` is the product of the classifiers from the root to
+        the label. ``combined`` also uses a separate classifier of the label and those of its descendants,
+        with weights per label fitted to out-of-fold probabilities; it is better if a label is a union of
+        dissimilar labels.
     threshold : float, array of shape (n_labels,) or "f1", default="f1"
-        A label is predicted if its probability exceeds this. ``"f1"`` chooses the threshold of each label
-        that maximises F1 for out-of-fold probabilities of the training rows, with gaps accounted for;
+        A label is predicted if its probability is above this. ``"f1"`` chooses the threshold of each label
+        that maximises F1 for out-of-fold probabilities of the training rows, corrected for missing labels;
         :meth:`calibrate` uses other rows. With ``decode="map"`` no threshold is used, and a numeric value
         raises `ValueError`.
     max_iter : int, default=100
-        The most iterations of EM.
+        Maximum number of EM iterations.
     tol : float, default=1e-4
-        EM ends when the penalised log-likelihood grows by less than this a row.
-    random_state : int, RandomState or None
-        The seed of starts after the first.
+        EM stops when the penalised log-likelihood per row grows by less than this.
+    random_state : int, RandomState or None, default=None
+        Seed of the bootstrap samples of starts after the first.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     hierarchy_ : LabelHierarchy
-        The hierarchy. Its ``scores`` tell what an edge gains over the root in nats, its ``margins`` by how
-        much the next best parent is worse: near 0, the edge is a guess. Where two labels may as well trade
-        places, as equal ones may, the margin does not tell.
+        The hierarchy. Its ``scores`` are the gain of each edge over an edge from the root, in nats; its
+        ``margins`` are the difference to the next best parent. An edge with a margin near 0 is a guess. The
+        margin does not show whether two labels could be exchanged, as equal labels can.
     indistinguishable_ : tuple of (str, str)
-        Edges (parent, child) for which the data cannot tell which label is above the other. If rates are
-        given or shared, these are labels and their only child that may hold for the same rows. With a rate
-        per label a child may also equal its parent and be recorded less often; the edge is listed if neither
+        Edges (parent, child) for which the data do not determine which label is above the other. If rates are
+        given or shared, these are labels whose only child may be present on the same rows. With a rate per
+        label, a child may also be equal to its parent and recorded less often; the edge is listed if neither
         the records nor the features rule this out.
     missing_rate_ : float
-        The share of held labels that was not recorded.
+        The fraction of true labels that was not recorded.
     missing_rates_ : ndarray of shape (n_labels,)
         The same for each label.
     rate_is_known_ : ndarray of bool of shape (n_labels,)
@@ -195,39 +209,39 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         nothing recorded below them, which get the mean rate of the other labels; if EM estimates these rates,
         True for all labels.
     n_anchors_ : int
-        Number of cells in which a label is known to hold, from which the rate was estimated; 0 if EM
+        Number of cells in which a label is known to be present, from which the rate was estimated; 0 if EM
         estimated it or it was given.
     relaxations_ : ndarray of shape (n_labels,)
         ε of each label.
     coef_, intercept_ : ndarray of shape (n_labels, n_features), (n_labels,)
-        The classifier of each label among rows that hold its parents.
+        The classifier of each label among rows that have its parents.
     thresholds_ : ndarray of shape (n_labels,)
-        Each label is predicted if its probability exceeds this.
+        Each label is predicted if its probability is above this.
     log_likelihood_, objective_ : float
-        Of what was recorded; the same less the penalty.
+        The log-likelihood of the recorded labels, and the same minus the penalty.
     objective_history_ : ndarray of shape (n_iter_ + 1,)
         The penalised log-likelihood before each iteration and at the end.
     n_iter_ : int
-        Iterations of EM.
+        Number of EM iterations.
     n_features_in_ : int
         Number of features.
 
     See Also
     --------
     ChowLiuTree : A tree of mutual information, and classifiers along it.
-    BinaryRelevance : One classifier a label, none of which knows of the others.
+    BinaryRelevance : One independent classifier per label.
 
     Notes
     -----
-    An iteration costs O(n (d + 1) n_labels) time; the tree is learned before, in O(n n_labels²) for counting
-    pairs. Combining and setting thresholds fits the classifiers anew five times, without EM. The steps of the
-    thesis cost O(n n_labels²) an iteration and O(n_labels²) memory.
+    An iteration costs O(n (d + 1) n_labels) time; learning the tree costs O(n n_labels²) for the counts of
+    pairs. Combined marginals and thresholds refit the classifiers five times, without EM. A
+    `structure_step` costs O(n n_labels²) per iteration and O(n_labels²) memory.
 
-    With ``structure="dag"`` a label needs all its parents. Learning adds further parents to the tree where
-    recorded labels speak for them; the E-step passes messages as if there were no cycles (exact on trees; on
-    small graphs the chances were off by 0.01 in the mean), and the chance of a label with nothing recorded is
-    the product of the classifiers' along all its ancestors, which is exact as ε goes to 0. ``decode="map"``
-    needs a tree.
+    With ``structure="dag"`` a label needs all its parents. Further parents are added to the tree if recorded
+    labels support them. The E-step passes messages as if there were no cycles (exact on trees; on small
+    graphs the mean error of the probabilities was 0.01). The probability of a label without any record is the
+    product of the classifiers of all its ancestors, which is exact as ε goes to 0. ``decode="map"`` needs a
+    tree.
 
     References
     ----------
@@ -326,12 +340,13 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows.
         Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
-            1 where a label was recorded; 0 where it was not, whether it is held or not. The columns of a
-            DataFrame name the labels.
+            1 where a label was recorded and 0 elsewhere, whether the row has the label or not. The columns of
+            a DataFrame name the labels.
 
         Returns
         -------
         self : LatentHierarchyClassifier
+            The fitted classifier.
         """
         super().fit(X, Y)
         return self
@@ -364,7 +379,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self._keep(best, X, labels)
 
     def _starts(self, X: Any, labels: LabelColumns, allowed: np.ndarray, rng: np.random.RandomState) -> Any:
-        """Yield the trees to begin with."""
+        """Yield the initial trees."""
         names = (self.start,) if isinstance(self.start, str) else self.start
         for n in range(self.n_init):
             rows = slice(None) if n == 0 else rng.randint(len(labels.Y), size=len(labels.Y))
@@ -418,7 +433,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         given = self._given_rates()
         if given is not None:
             return given, 0
-        if self._learns_hierarchy and hierarchy.scores is not None:  # not from edges that chance explains
+        if self._learns_hierarchy and hierarchy.scores is not None:  # skip edges that chance may explain
             told = set(np.array(hierarchy.names, dtype=object)[select_rate_edges(hierarchy.scores)])
             edges = [edge for edge in hierarchy.edges if edge[1] in told]
             hierarchy = LabelHierarchy(hierarchy.names, edges)
@@ -480,18 +495,18 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
 
     @property
     def _annealed_by(self) -> int:
-        """In which iteration the relaxation has fallen to its end."""
+        """The iteration in which ε reaches `relaxation`."""
         if self.annealing is None or self.annealing[0] <= self.relaxation:
             return 0
         return ceil(log(self.relaxation / self.annealing[0]) / log(self.annealing[1]))
 
     @property
     def _learns_hierarchy(self) -> bool:
-        """Whether anything of the hierarchy is left to learn."""
+        """Whether some edges of the hierarchy are learned."""
         return self.hierarchy is None or isinstance(self.hierarchy, PartialHierarchy)
 
     def _keep(self, found: EMResult, X: Any, labels: LabelColumns) -> None:
-        """Put what was found into attributes."""
+        """Set the fitted attributes."""
         if not found.converged:
             warn_caller(
                 f"EM did not converge in {self.max_iter} iterations: raise max_iter, now {self.max_iter}, or "
@@ -529,7 +544,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return np.any(below, axis=0) | (self.n_anchors_ == 0)  # without anchors, EM estimates each
 
     def _set_marginals(self, X: Any, Z: np.ndarray, held: Held) -> None:
-        """Combine marginals, and set thresholds by those that rows have from classifiers without them."""
+        """Fit the combined marginals and the thresholds to out-of-fold probabilities."""
         combine = self.marginals == "combined" and self.decode == "marginal"
         found = None
         if self.decode == "marginal" and (combine or isinstance(self.threshold, str)):
@@ -543,7 +558,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             self.thresholds_ = best_thresholds(found.chances, Z, self.missing_rates_)
 
     def _described(self, model: Model, Z: np.ndarray, counts: np.ndarray) -> LabelHierarchy:
-        """Return the hierarchy with scores by the data, also where it was given, and label counts."""
+        """Return the hierarchy with label counts and scores, also if the hierarchy was given."""
         tree = model.hierarchy
         if tree.is_tree:
             gains = chain_evidence(Z, tree, model.rates).T
@@ -558,7 +573,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     # ------------------------------------------------------------------ predicting
 
     def _marginals(self, X: Any) -> np.ndarray:
-        """Return the chance of each label of rows of which nothing was recorded."""
+        """Return the probability of each label for rows without records."""
         by_tree = tree_marginals(self._model, X)
         if self._combination is None:
             return by_tree
@@ -568,9 +583,17 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return self._marginals(X)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return log-odds of each label less those of its threshold.
+        """Return the log-odds of each label minus those of its threshold.
 
-        With ``decode="marginal"`` a label is predicted where this is above 0.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples, n_labels)
+            With ``decode="marginal"`` a label is predicted where this is positive.
         """
         chances = np.clip(self.predict_proba(X), 1e-12, 1.0 - 1e-12)
         return logit(chances) - logit(np.clip(self.thresholds_, 1e-12, 1.0 - 1e-12))
@@ -579,7 +602,18 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return (probabilities > self.thresholds_).astype(np.int64)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return 1 where a label is predicted and 0 elsewhere, of shape (n_samples, n_labels)."""
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        Y : ndarray of int, shape (n_samples, n_labels)
+            1 where a label is predicted and 0 elsewhere.
+        """
         check_is_fitted(self, "classes_")
         if self.decode == "marginal":
             return super().predict(X)
@@ -594,38 +628,41 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return out
 
     def complete_labels(self, X: MatrixLike, Y: ArrayLike) -> np.ndarray:
-        """Return the chance that each row holds each label, given its features and what was recorded of it.
+        """Return the probability of each label for each row, given its features and its recorded labels.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
         Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
-            What was recorded, with the columns that `fit` had.
+            The recorded labels, with the same columns as in `fit`.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_labels)
-            1 where a label was recorded.
+        proba : ndarray of shape (n_samples, n_labels)
+            The probabilities; 1 where a label was recorded.
         """
         X, Z = self._rows_and_labels(X, Y)
         return infer(self._model, self._model.logits(X), Z).one
 
     def suggest(self, X: MatrixLike, Y: ArrayLike, top: int = 5, *, least: float = 0.0) -> list[Suggestion]:
-        """Return labels that were not recorded, the likeliest first: what to ask annotators about.
+        """Return the most probable labels that were not recorded, as questions for annotators.
 
         Parameters
         ----------
-        X, Y
-            See :meth:`complete_labels`.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
+            The recorded labels, with the same columns as in `fit`.
         top : int, default=5
-            How many at most for each row.
+            Maximum number of suggestions per row.
         least : float, default=0.0
-            Leave out those less likely.
+            Minimum probability of a suggestion.
 
         Returns
         -------
-        list of Suggestion
-            Row by row.
+        suggestions : list of Suggestion
+            The suggestions row by row, the most probable label of each row first.
         """
         if not integer(1).holds(top):
             raise ValueError(f"top must be an integer of at least 1, got {top!r}.")
@@ -643,31 +680,34 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         ]
 
     def summary(self) -> HierarchySummary:
-        """Return how well the data support the hierarchy: guesses, equal labels, rates not estimated.
+        """Summarise how well the data support the hierarchy: guesses, equal labels, rates not estimated.
 
         Returns
         -------
-        HierarchySummary
-            Prints as a few sentences.
+        summary : HierarchySummary
+            The summary, which prints as a few sentences.
         """
         check_is_fitted(self, "classes_")
         return summarise(self)
 
     def calibrate(self, X: MatrixLike, Y: ArrayLike) -> Self:
-        """Set the threshold of each label so that F1 is largest on these rows, whose labels may have gaps.
+        """Set the threshold of each label to maximise F1 on these rows, whose labels may be incomplete.
 
-        With gaps at a known rate, recorded labels over 1 - α estimate the held ones without bias, those that
-        are predicted among them too; so F1 is that of complete labels, up to chance.
+        At a known missing rate α, the number of recorded labels divided by 1 - α is an unbiased estimate of
+        the number of true labels, also among the predicted ones. F1 is therefore that of complete labels, up
+        to sampling error.
 
         Parameters
         ----------
-        X, Y
-            Rows that `fit` has not seen, and what was recorded of them.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows that were not in `fit`.
+        Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
+            The recorded labels of these rows, with the same columns as in `fit`.
 
         Returns
         -------
         self : LatentHierarchyClassifier
-            With new `thresholds_`.
+            The classifier with new `thresholds_`.
         """
         X, Z = self._rows_and_labels(X, Y)
         if self.decode == "map":

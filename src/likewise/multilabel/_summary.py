@@ -15,7 +15,7 @@ from likewise.multilabel._own_rates import compute_exchange_evidence
 if TYPE_CHECKING:
     from likewise.multilabel._latent import LatentHierarchyClassifier
 
-GUESS = 3.0  # nats: an edge whose next best parent is not worse by more is a guess
+GUESS = 3.0  # nats: an edge with a smaller margin over the next best parent is a guess
 _NOT_WORSE = 2.0  # nats of evidence against equality from which two labels are distinguished, at known rates
 
 
@@ -23,20 +23,29 @@ _NOT_WORSE = 2.0  # nats of evidence against equality from which two labels are 
 class HierarchySummary:
     """How well the data support a learned hierarchy.
 
-    Attributes
+    Parameters
     ----------
     n_labels, n_edges : int
-        Labels, and edges between labels.
+        Number of labels, and of edges between labels.
     guesses : tuple of (str, str)
         Edges (parent, child) whose next best parent is worse by less than 3 nats.
     indistinguishable : tuple of (str, str)
-        Edges (parent, child) for which the data cannot tell which of the two is above the other.
+        Edges (parent, child) for which the data do not determine which of the two is above the other.
     missing_rate : float
-        The share of held labels that was not recorded.
+        The fraction of true labels that was not recorded.
     rates_differ : bool
         Whether labels have separate missing rates.
     unknown_rates : tuple of str
         Labels whose missing rate the data do not identify.
+
+    Examples
+    --------
+    >>> from likewise.datasets import make_label_tree
+    >>> from likewise.multilabel import LatentHierarchyClassifier
+    >>> data = make_label_tree(1000, 8, missing_rate=0.3, random_state=0)
+    >>> summary = LatentHierarchyClassifier().fit(data.X, data.Z).summary()
+    >>> summary.n_labels, summary.n_edges, round(summary.missing_rate, 1)
+    (8, 6, 0.3)
     """
 
     n_labels: int
@@ -86,7 +95,7 @@ def _listed(pairs: tuple[tuple[str, str], ...], *, every: bool = False, most: in
 
 
 def summarise(model: LatentHierarchyClassifier) -> HierarchySummary:
-    """Sum up a fitted model."""
+    """Return the summary of a fitted model."""
     tree = model.hierarchy_
     margins = dict(zip(tree.names, np.asarray(tree.margins), strict=True))
     order = sorted(tree.edges, key=lambda edge: (margins[edge[1]], edge))
