@@ -1,4 +1,4 @@
-"""Clustering rows that come in bags, from what the bags are known to hold."""
+"""Clustering of rows in bags, from the label sets of the bags."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 AlphaUnit = Literal["auto", "absolute", "degree", "spectrum"]
 _PRINTED_ALPHA = 0.7
-# Times the square root of the share of rows in labelled bags. Both were found on spelled texts and on bags
-# made of other data sets: with few labelled bags more of it parts their rows from the others.
+# Multiplied by the square root of the fraction of rows in labelled bags. Both were chosen on spelled texts
+# and on bags made of other data sets: with few labelled bags, larger values separate their rows from the rest.
 _ALPHA = 1.5
-# So few neighbours that a row mostly has near rows of its own class, along which classes are passed.
+# Few neighbours, so that most neighbours of a row are of its own class.
 _NEIGHBORS, _LEAST_NEIGHBORS = 10, 3
 _LEAST_VALUE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class BagPartition(Partition):
-    """A partition, and what it was made from.
+    """A partition and its bags.
 
     Attributes
     ----------
     told : ToldBags
         The bags.
     shares : ndarray of shape (n_samples, n_classes) or None
-        The shares of the classes in each row, where they were passed along and are kept for the next fit.
+        The propagated class shares of each row, if they are kept for the next fit.
     """
 
     told: ToldBags | None = None
@@ -52,74 +52,81 @@ class BagPartition(Partition):
 class BagSpectralClustering(SpectralFamily):
     r"""Spectral clustering of rows in bags, from the labels of the bags (after Pei & Fern 2014).
 
-    Of a recording it is known that it holds a wren and a thrush, not which of its syllables is whose. With W
-    the similarities of the rows and D their row sums, rows are embedded by the K largest eigenvectors of
+    For example, a recording is known to contain a wren and a thrush, but not which syllables belong to which.
+    With W the similarities of the rows and D their row sums, rows are embedded by the K largest eigenvectors
+    of
 
     .. math:: D^{-1/2} (W + \alpha Q) D^{-1/2} ,
 
-    scaled to length 1 and clustered by k-means. Q says of each two rows how much the label sets of their bags
-    speak for one class, and is never formed: it costs as many numbers as rows and labels of their bags.
+    scaled to length 1 and clustered by k-means. Q measures for each pair of rows how much the label sets of
+    their bags support a common class. It is stored in factored form, whose size is linear in the number of
+    rows and labels of their bags.
 
-    - ``variant="propagated"``, the default: :math:`Q = P\,\mathrm{diag}(w)\,P'`, where P holds for each row
-      the shares of the classes of its bag. They begin even and are passed along the graph: each row takes
-      the mean of its near rows, and keeps what its bag allows, until that settles. Rows of bags that share
-      no label pass nothing on, nor are they counted as near. w makes all classes weigh the same. With
-      more clusters than classes the eigenvectors are multiplied by their eigenvalues, raised to the share of
-      rows in labelled bags: those beyond the classes tell less.
-    - ``"printed"``: :math:`Q = B (Y'Y - \mu I) B'` of the paper's eq. 12, with B the indicators of the bags,
-      Y the even shares of their labels, and :math:`\mu` the mean entry of Y'Y.
-    - ``"exact"``: :math:`Q = B (Y'Y - \mu 11') B'`, what the paper's sum (eq. 9) comes to when carried out.
-    - ``"labelled"``: the same with the sum over labelled bags alone, so that bags without labels have no say.
+    - ``variant="propagated"``, the default: :math:`Q = P\,\mathrm{diag}(w)\,P'`, where P contains the shares
+      of the classes of its bag for each row. The shares start equal and are propagated along the graph: each
+      row takes the mean of its neighbours, restricted to the labels of its bag, until convergence. Rows whose
+      bags share no label are not neighbours. w gives all classes the same weight. With more clusters than
+      classes the eigenvectors are multiplied by their eigenvalues to the power of the fraction of rows in
+      labelled bags, since those beyond the classes are less informative.
+    - ``"printed"``: :math:`Q = B (Y'Y - \mu I) B'`, eq. 12 of the paper, with B the indicators of the bags, Y
+      the equal shares of their labels, and :math:`\mu` the mean entry of Y'Y.
+    - ``"exact"``: :math:`Q = B (Y'Y - \mu 11') B'`, which follows from the sum in eq. 9 of the paper.
+    - ``"labelled"``: the same with the sum over labelled bags only, so that unlabelled bags have no effect.
 
-    A row with a label of its own counts as a bag of one. Links are written into W as in
-    :class:`SpectralLearning`: 1 for rows that must be together, 0 for rows that cannot be.
+    A labelled row counts as a bag of one row. Links change W as in :class:`SpectralLearning`: must-linked
+    rows get similarity 1, cannot-linked rows 0.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        The number of clusters K: that of the classes to find these, more to find kinds within them.
+        The number of clusters K. Use the number of classes to find the classes, or more to find groups within
+        them.
     variant : {"propagated", "labelled", "exact", "printed"}, default="propagated"
-        What Q is.
+        The matrix Q, see above.
     alpha : float or "auto", default="auto"
-        How much the bags count. "auto": 1.5 times the square root of the share of rows in labelled bags for
-        "propagated", 0.7 (the paper's) for the others.
+        The weight of the bags. "auto": 1.5 times the square root of the fraction of rows in labelled bags for
+        "propagated", 0.7 as in the paper for the others.
     alpha_unit : {"auto", "absolute", "degree", "spectrum"}, default="auto"
-        What alpha = 1 means. "absolute": W + Q. "degree": the bags add as much to a row of a labelled bag as
-        its similarities come to, on average. "spectrum": the leading eigenvalues of the bags' part are, on
-        average, those of the graph (all but the first). "auto": "spectrum" for "propagated", else "absolute".
+        The meaning of alpha = 1. "absolute": W + Q. "degree": for rows in labelled bags, the row sums of the
+        bag term are on average equal to those of W. "spectrum": the leading eigenvalues of the bag term are
+        on average equal to those of the graph without the first. "auto": "spectrum" for "propagated",
+        "absolute" for the others.
     class_weight : {"auto", "balanced"} or None, default="auto"
-        "balanced": each class weighs the same whatever its number of rows. "auto": for "propagated" only.
+        With "balanced" all classes have the same weight, whatever their number of rows; None uses no weights.
+        "auto": "balanced" for "propagated", None for the others.
     cut_disjoint : bool or "auto", default="auto"
-        Whether similarities between rows of bags that share no label become 0. "auto": for "propagated" only.
+        Whether similarities between rows of bags that share no label are set to 0. "auto": True for
+        "propagated", False for the others.
     without_links : bool, default=False
-        For "labelled", "exact" and "printed": leave out of Q what must-links and cannot-links could say as
-        well (the ablation "w.o. clml" of the paper).
+        Whether to leave out of Q what must-links and cannot-links could express (the ablation "w.o. clml" of
+        the paper). Only for "labelled", "exact" and "printed".
+    {graph}
     self_loops : bool, default=False
-        Whether a row is like itself: 1 on the diagonal of W, as exp(0) = 1 in the papers' definition of W,
-        or the diagonal of X if it is "precomputed". By default the diagonal is 0.
-    {common}
+        Whether W has a diagonal: exp(0) = 1, as in the definition of W in the papers, or the diagonal of X if
+        `affinity` is "precomputed". By default the diagonal is 0.
+    {embedding}
 
     Attributes
     ----------
     {fitted}
     bag_profile_ : ndarray of shape (n_bags, n_clusters)
-        How many rows of each bag are in each cluster; bags in the order of ``bag_names_``.
+        Number of rows of each bag in each cluster; bags in the order of ``bag_names_``.
     bag_names_ : tuple
-        The bags.
+        The names of the bags.
     class_of_cluster_ : ndarray of object, of shape (n_clusters,)
-        The class that each cluster stands for: such that as many rows as possible carry a label of their bag
-        and as many labels as possible are carried. None for a cluster without a row of a labelled bag.
+        The class of each cluster, chosen so that as many rows as possible get a label of their bag and as
+        many labels of bags as possible occur. None for a cluster without rows of labelled bags.
     class_profile_ : ndarray of shape (n_clusters, n_classes)
-        The share of each class among the rows of each cluster, as the bags' labels suggest.
+        The estimated share of each class among the rows of each cluster, from the labels of the bags.
     classes_ : tuple
         The classes, in the order of the columns of ``class_profile_``.
 
     Notes
     -----
-    With "n_neighbors" at "auto", "propagated" keeps 10 neighbours at any number of rows, or half of what a
-    cluster has on average if that is less (but 3): along a graph of all pairs the classes would mix. One
-    product with the matrix costs O(edges + labels of rows), memory is linear in rows, except for
-    n_samples x n_classes numbers while classes are passed along.
+    With ``n_neighbors="auto"``, "propagated" uses 10 neighbours for any number of rows, or half of the mean
+    cluster size if that is less, but at least 3: along a graph of all pairs the classes would mix. A product
+    with the matrix costs O(edges + labels of rows). Memory is linear in the number of rows, except for
+    n_samples x n_classes numbers during propagation.
 
     References
     ----------
@@ -128,8 +135,8 @@ class BagSpectralClustering(SpectralFamily):
 
     Examples
     --------
-    Two recordings hold a wren and an owl each, and nobody said which of their syllables is whose. Two more
-    hold one bird alone, which gives the clusters their names.
+    Two recordings contain a wren and an owl each, but it is unknown which syllable belongs to which bird. Two
+    more contain a single bird, which determines the names of the clusters.
 
     >>> from likewise import Supervision
     >>> from likewise.spectral import BagSpectralClustering
@@ -192,7 +199,7 @@ class BagSpectralClustering(SpectralFamily):
     ) -> None:
         self._store(locals())
 
-    # ------------------------------------------------------------------ what the parameters come to
+    # ------------------------------------------------------------------ values of "auto" parameters
 
     @property
     def _propagates(self) -> bool:
@@ -210,7 +217,7 @@ class BagSpectralClustering(SpectralFamily):
         recipe = super()._recipe(n_samples)
         if not self._propagates or self.n_neighbors != "auto":
             return recipe
-        # Of few rows a row's neighbours would soon be those of other clusters.
+        # With few rows, more neighbours would belong to other clusters.
         few = min(_NEIGHBORS, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return replace(recipe, n_neighbors=few)
 
@@ -225,7 +232,7 @@ class BagSpectralClustering(SpectralFamily):
     # ------------------------------------------------------------------ fitting
 
     def _check_n_clusters(self, n_clusters: int, n_samples: int, hints: Supervision) -> None:
-        # Fewer clusters than classes are of use where bags rather than rows are labelled.
+        # Fewer clusters than classes are allowed if bags rather than rows are labelled.
         super()._check_n_clusters(n_clusters, n_samples, hints.only("links"))
 
     def _said_as_links(self, hints: Supervision) -> Supervision:
@@ -282,8 +289,8 @@ class BagSpectralClustering(SpectralFamily):
         )
 
     def _weighed(self, shares: csr_array, degrees: np.ndarray, plain: np.ndarray | None) -> LowRank:
-        """Return alpha P diag(w) P' in the unit asked for."""
-        # Where the shares are all or nothing these are the eigenvalues of D^-1/2 P P' D^-1/2.
+        """Return alpha P diag(w) P' in the unit `alpha_unit`."""
+        # If all shares are 0 or 1, these are the eigenvalues of D^-1/2 P P' D^-1/2.
         values = np.asarray(shares.power(2).T @ (1.0 / degrees)).ravel()
         balanced = self._propagates if self.class_weight == "auto" else self.class_weight == "balanced"
         present = values > 0
@@ -321,10 +328,10 @@ class BagSpectralClustering(SpectralFamily):
 
 
 def _matrix(linked: Linked, weights: Any, terms: list[LowRank]) -> SpectralOperator:
-    """Return the normalised matrix. The degrees are those before anything was cut or added for the bags.
+    """Return the normalised matrix, with the degrees before similarities were cut or added for the bags.
 
-    Were they not, a few rows that the cut leaves with one another would have the eigenvalue 1, and each such
-    island an eigenvector of its own.
+    With other degrees, each small group of rows that the cut isolates would have an eigenvector of its own
+    with eigenvalue 1.
     """
     return SpectralOperator(weights, linked.degrees**-0.5, [*linked.terms, *terms], linked.diagonal)
 

@@ -1,4 +1,4 @@
-"""What the members of the spectral family share: the graph, the embedding, the rounding, new rows."""
+"""Base class of the spectral family: the graph, the embedding, the clustering of the embedding, new rows."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.evaluation import Satisfaction
 
-# A coordinate whose eigenvalue is a smaller share of the largest says nothing of a new row but noise.
+# Coordinates with a smaller eigenvalue, relative to the largest, would only add noise for new rows.
 _LEAST_VALUE = 1e-3
-_BLOCK = 1 << 22  # so many similarities of new rows are held at once
+_BLOCK = 1 << 22  # maximum number of similarities of new rows in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +41,19 @@ class Partition:
     Attributes
     ----------
     eigen : Eigen
-        The eigenvectors that were kept, one row for each data row.
+        The selected eigenvectors, one row for each data row.
     rows : ndarray of shape (n_samples, n_clusters)
-        The rows that were clustered: those of the eigenvectors, scaled.
+        The rows that were clustered: scaled rows of the eigenvectors.
     labels : ndarray of shape (n_samples,)
-        The cluster of each.
+        The cluster of each row.
     scale : ndarray of shape (n_samples,)
-        What rows and columns of the matrix were multiplied by.
+        The factors of the rows and columns of the matrix.
     stretch : ndarray of shape (n_clusters,) or float
-        What each coordinate was multiplied by before rows were scaled.
+        The factor of each coordinate before rows were scaled.
     n_rounds : int
-        How many rounds it took, where a method goes round.
+        Number of iterations, if the method is iterative.
     plain : ndarray of shape (n_clusters,) or None
-        The leading eigenvalues of the graph without hints, roughly, where they were wanted.
+        Approximate leading eigenvalues of the graph without hints, if they were needed.
     """
 
     eigen: Eigen
@@ -67,7 +67,7 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Last:
-    """What a fit leaves for the next one on the same rows."""
+    """Results of a fit that the next fit on the same rows can reuse."""
 
     key: bytes
     graph: Graph
@@ -75,46 +75,49 @@ class Last:
     partition: Partition | None = None
 
 
-_COMMON = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="local"
-        How alike two rows are. "local": exp(-d^2 / (2 s_p s_q)) with a scale of its own for each row, the
-        distance to its seventh neighbour (Zelnik-Manor & Perona 2004). "rbf": the same with one scale for
-        all. "neighbors": 1 if each is a near neighbour of the other, 1/2 if one is. "precomputed": X says it.
+# Texts that the docstrings of all members share. The parameters come in two parts, because some members have
+# another parameter between the two.
+_GRAPH = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="local"
+        The similarity of two rows. "local": exp(-d^2 / (2 s_p s_q)), where the scale of each row is the
+        distance to its seventh neighbour (Zelnik-Manor & Perona 2004). "rbf": the same with one scale for all
+        rows. "neighbors": 1 if two rows are nearest neighbours of each other, 1/2 if one is a neighbour of
+        the other. "precomputed": X contains the similarities.
     n_neighbors : int, None or "auto", default="auto"
-        Similarities are kept for so many nearest neighbours of each row and are 0 elsewhere; None keeps
-        all pairs. "auto": all pairs up to 4,000 rows, then 30 neighbours. Of no use for "precomputed".
+        Number of nearest neighbours of each row; other similarities are 0. None keeps all pairs. "auto" keeps
+        all pairs for up to 4,000 rows and 30 neighbours for more. Ignored if `affinity` is "precomputed".
     scale : "median", "mean" or float, default="median"
-        The scale of "rbf": the median or mean distance (among neighbours, where only these are kept).
+        The scale of "rbf": a number, or the median or mean distance of the pairs in the graph.
     neighbor_search : {"auto", "exact", "approximate"}, default="auto"
-        "auto" is exact up to 40,000 rows and then approximate, by the package pynndescent if it is installed
-        (the first search of a process takes it some 40 seconds more, to compile).
-    as_links : bool, default=False
-        Say bags, labels and triplets with links first: those that they imply for so many clusters.
+        How neighbours are found. "auto" is exact for up to 40,000 rows; for more rows it uses pynndescent if
+        it is installed (its first search in a process takes about 40 seconds longer, to compile)."""
+_EMBEDDING = """as_links : bool, default=False
+        Whether bags, labels and triplets are first converted to the links that they imply.
     row_normalize : bool, default=True
-        Whether rows of the embedding get length 1 (Ng, Jordan & Weiss 2001). False divides by the square
-        root of the degree, as scikit-learn's SpectralClustering does.
+        Whether rows of the embedding are scaled to length 1 (Ng, Jordan & Weiss 2001). False divides them by
+        the square root of the degree, as scikit-learn's SpectralClustering does.
     assign_labels : {"kmeans", "discretize"}, default="kmeans"
-        How rows of the embedding are parted: k-means, or the rotation of Yu & Shi (2003).
+        How rows of the embedding are clustered: by k-means, or by the rotation of Yu & Shi (2003).
     n_init : int, default=10
-        Starts of k-means, of which the best counts.
+        Number of starts of k-means, of which the best is kept.
     eigen_solver : {"auto", "dense", "arpack", "inverse", "lobpcg"}, default="auto"
-        How eigenvectors are found. "auto" chooses by the size and the shape of the graph.
+        The eigensolver. "auto" chooses by the size and the sparsity of the graph.
     tol : float, default=1e-5
-        How exact they are to be.
+        The tolerance of the eigenvectors.
     warm_start : bool, default=False
-        Keep graph, eigenvectors and clusters, and begin with them if the next fit is on the same rows: after
-        one more hint it takes a fraction of the time.
-    random_state : int, RandomState or None
-        The seed; the same seed gives the same clusters."""
+        Whether to reuse the graph, eigenvectors and clusters of the last fit if the rows are the same. A
+        refit after one more hint takes a fraction of the time.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call."""
 _FITTED = """labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        The rows that were parted into clusters.
+        The embedded rows that were clustered.
     eigenvalues_ : ndarray of shape (n_clusters,)
         The eigenvalues of the embedding, largest first.
     affinity_matrix_ : ndarray or csr_array of shape (n_samples, n_samples)
-        How alike the rows are, before hints; zeros on the diagonal unless there are self-loops.
+        The similarities of the rows without hints; the diagonal is 0 unless there are self-loops.
     n_iter_ : int
-        How many rounds were made; 1 where the eigenvectors are found once."""
+        Number of iterations; 1 if the eigenvectors are computed once."""
 
 
 def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
@@ -128,7 +131,7 @@ def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
 
 
 class SpectralFamily(HintedClusterer):
-    """Base of the spectral family. A member says what matrix the hints make of the graph."""
+    """Base class of the spectral family. A member defines how hints change the matrix of the graph."""
 
     labels_: np.ndarray
     embedding_: np.ndarray
@@ -166,7 +169,7 @@ class SpectralFamily(HintedClusterer):
         "warm_start": choice(False, True),
     }
 
-    # Whether what bags imply is read off their label sets, where listing it pair by pair could take too long.
+    # Whether links implied by bags are derived from label sets, since listing all pairs could take too long.
     _reads_label_sets: ClassVar[bool] = False
 
     def __init__(
@@ -189,31 +192,32 @@ class SpectralFamily(HintedClusterer):
         self._store(locals())
 
     def _store(self, given: dict[str, Any]) -> None:
-        """Keep each parameter of a constructor under its own name."""
+        """Store each constructor parameter under its own name."""
         for name in self._get_param_names():
             setattr(self, name, given[name])
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # What is the same in every member is written once, and read where people look for it.
-        for name, text in (("{common}", _COMMON), ("{fitted}", _FITTED)):
+        common = "{graph}\n    {embedding}"
+        texts = {"{common}": common, "{graph}": _GRAPH, "{embedding}": _EMBEDDING, "{fitted}": _FITTED}
+        for name, text in texts.items():
             cls.__doc__ = (cls.__doc__ or "").replace(name, text)
 
-    # ------------------------------------------------------------------ what a member supplies
+    # ------------------------------------------------------------------ hooks of the members
 
     def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
-        """Return the matrix whose leading eigenvectors embed the rows: the graph, unless hints change it."""
+        """Return the matrix whose leading eigenvectors embed the rows; by default hints do not change it."""
         return SpectralOperator(graph.weights, graph.degrees**-0.5)
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
-        """Embed the rows and part them; some members only supply the operator."""
+        """Embed the rows and cluster them."""
         return self._part(self._operator(graph, hints), graph, rng, last)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
-        """Keep what only this member tells."""
+        """Set the attributes that only this member has."""
 
     def _extended(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
-        """Return the eigenvectors' entries for new rows: what they would be for rows without hints."""
+        """Return the entries of the eigenvectors for new rows, as for rows without hints."""
         values = found.eigen.values
         useful = values > _LEAST_VALUE * max(float(values[0]), 0.0)
         sums = np.asarray(alike @ (found.eigen.vectors * found.scale[:, None])) / np.sqrt(degrees)[:, None]
@@ -238,8 +242,8 @@ class SpectralFamily(HintedClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
-            The rows. With ``affinity="precomputed"`` how alike they are: symmetric, none negative, dense or
-            sparse; its diagonal is left aside.
+            The rows. With ``affinity="precomputed"`` their similarities: symmetric, non-negative, dense or
+            sparse. The diagonal is ignored unless there are self-loops.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision, optional
@@ -248,6 +252,7 @@ class SpectralFamily(HintedClusterer):
         Returns
         -------
         self : object
+            The fitted clusterer.
         """
         X, hints = self._check_fit(X, y, supervision)
         rng = check_random_state(self.random_state)
@@ -325,7 +330,7 @@ class SpectralFamily(HintedClusterer):
         return said | supervision.only("bags") if self._reads_label_sets else said
 
     def _said_as_links(self, hints: Supervision) -> Supervision:
-        """Say everything with links; a class may fall into several clusters if there are more of these."""
+        """Convert all hints to links; with more clusters than classes a class may have several clusters."""
         told = {label for labels in (hints.bags.labels if hints.bags else ()) for label in labels or ()}
         more = self.n_clusters > len(told | set(hints.classes))
         if not self._reads_label_sets:
@@ -334,7 +339,7 @@ class SpectralFamily(HintedClusterer):
         return plain if more else plain | single_label_links(hints)
 
     def _warn_clash(self, sets: LabelSets, closure: Closure) -> None:
-        """Warn of rows that are linked though their bags share no label, unless links alone contradict."""
+        """Warn about linked rows whose bags share no label, unless links contradict one another."""
         found = None if len(closure.conflicts) else SetsOfRows.of(sets, closure).clash()
         if found is not None:
             chain = closure.path(*found)
@@ -354,7 +359,7 @@ class SpectralFamily(HintedClusterer):
         return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search, loops)  # type: ignore[arg-type]
 
     def _graph_of(self, X: Any, seed: int) -> Last:
-        """Return the graph, that of the last fit if it was on the same rows and may be used again."""
+        """Return the graph; with `warm_start`, that of the last fit if the rows are the same."""
         recipe = self._recipe(X.shape[0])
         if not self.warm_start:
             return Last(b"", self._new_graph(X, recipe, seed), recipe)
@@ -378,10 +383,10 @@ class SpectralFamily(HintedClusterer):
         return graph
 
     def _tell_parts(self, graph: Graph) -> None:
-        """Say so if the graph falls apart, for then it does not tell which rows belong together."""
+        """Warn if the graph is disconnected and so does not determine which rows belong together."""
         name, weights = type(self).__name__, graph.weights
         if not issparse(weights) and np.count_nonzero(weights[0]) >= graph.n_samples - 1:
-            return  # all rows are like the first; to list the N^2 edges takes longer than to weigh them
+            return  # every row is connected to the first; listing N^2 edges would be slow
         n_parts, part = connected_components(csr_array(weights), directed=False)
         alone = int((np.bincount(part) == 1).sum()) if n_parts > 1 else 0
         if alone and graph.n_samples > 1:
@@ -412,15 +417,15 @@ class SpectralFamily(HintedClusterer):
         power: float = 0.0,
         near: np.ndarray | None = None,
     ) -> Partition:
-        """Find the leading eigenvectors and part their rows, beginning where `last` ended.
+        """Compute the leading eigenvectors and cluster their rows, starting from the result `last`.
 
-        Without a last time, `near` may hold columns that nearly span them. Each coordinate is
-        multiplied by its eigenvalue raised to `power`, so that the less telling ones count for less.
+        Without it, `near` may contain columns that nearly span the eigenvectors. Each coordinate is
+        multiplied by its eigenvalue to the power `power`, which reduces the less informative ones.
         """
         eigen = self._leading(operator, rng, near if last is None else last.eigen)
         stretch = np.maximum(eigen.values, 0.0) ** power
         rows = self._placed(eigen.vectors * stretch, graph.degrees)
-        # Clusters of another number are a poor start: k-means would leave the new ones where they fall.
+        # With another number of clusters the old ones are a poor start for k-means.
         same = last is not None and last.eigen.vectors.shape[1] == self.n_clusters
         labels = self._rounded(rows, rng, last.labels if same else None)  # type: ignore[union-attr]
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
@@ -442,27 +447,28 @@ class SpectralFamily(HintedClusterer):
     # ------------------------------------------------------------------ using
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the cluster of each new row, which nothing was said of.
+        """Return the cluster of each new row.
 
-        The eigenvectors are extended to the row by its similarities to the rows of the fit (Nyström), as they
-        would stand for a row without hints, and the nearest cluster mean is taken. A row that is like no
-        row of the fit goes to the largest cluster.
+        The eigenvectors are extended to the row by its similarities to the rows of the fit (Nyström), as for
+        a row without hints, and the nearest cluster mean is chosen. A row without similar rows in the fit
+        goes to the largest cluster.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or (n_samples, n_samples_fit)
-            New rows; with ``affinity="precomputed"`` how alike each is to each row of the fit.
+            New rows; with ``affinity="precomputed"``, their similarities to the rows of the fit.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            The cluster of each row.
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
         if self._X is None:
             return self._predicted(X)
         graph, recipe = self._last.graph, self._last.recipe
-        # A graph of all pairs has as many numbers for each new row as there are rows, so they go in blocks.
+        # With a graph of all pairs each new row has n_samples similarities, so rows are processed in blocks.
         whole = recipe.neighbors_for(graph.n_samples) is not None
         blocks = gen_batches(len(X), len(X) if whole else max(_BLOCK // graph.n_samples, 1))
         return np.concatenate(
@@ -478,7 +484,7 @@ class SpectralFamily(HintedClusterer):
         return labels
 
     def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
-        """Return the clusters of new rows from how alike they are to those of the fit."""
+        """Return the clusters of new rows from their similarities to the rows of the fit."""
         rows = self._placed(self._extended(alike, degrees, found) * found.stretch, degrees)
         sizes = np.bincount(found.labels)
         far = euclidean_distances(rows, cluster_means(found.rows, found.labels, len(sizes)), squared=True)
@@ -494,7 +500,7 @@ class SpectralFamily(HintedClusterer):
 
 
 def _fingerprint(X: Any, recipe: Recipe) -> bytes:
-    """Return a digest of the rows and of the recipe, to know the same rows again without keeping a copy."""
+    """Return a digest of the rows and the recipe, to recognise the same rows without keeping a copy."""
     digest = hashlib.sha1(repr((recipe, X.shape, X.dtype)).encode(), usedforsecurity=False)
     for part in (X.data, X.indices, X.indptr) if issparse(X) else (np.ascontiguousarray(X),):
         digest.update(part.view(np.uint8).data)

@@ -235,16 +235,18 @@ def compute_unreliability(
 
 @dataclass(frozen=True, eq=False)
 class ErrorRate:
-    """The share of links that are wrong.
+    """The estimated fraction of links that are wrong.
 
-    Attributes
+    Parameters
     ----------
     mean : float
         The posterior mean.
     low, high : float
-        Where it lies with a probability of 90 %.
-    same, different : float
-        The chance that a pair that belongs together is linked as apart, and the other way round.
+        The bounds of a 90 % interval.
+    same : float
+        The probability that two rows of the same cluster are cannot-linked.
+    different : float
+        The probability that two rows of different clusters are must-linked.
 
     Examples
     --------
@@ -266,7 +268,18 @@ class ErrorRate:
 
     @classmethod
     def fixed(cls, rate: float) -> ErrorRate:
-        """Return a rate that is given and not learned."""
+        """Return the error rate for a given value that is not learned.
+
+        Parameters
+        ----------
+        rate : float
+            The fraction of wrong links.
+
+        Returns
+        -------
+        error_rate : ErrorRate
+            The rate, with an interval of width 0.
+        """
         return cls(rate, rate, rate, rate, rate)
 
 

@@ -1,4 +1,4 @@
-"""Spectral learning: links written into the similarities."""
+"""Spectral learning: links change the similarities."""
 
 from __future__ import annotations
 
@@ -20,32 +20,31 @@ Normalization = Literal["symmetric", "additive"]
 
 
 class SpectralLearning(SpectralFamily):
-    r"""Spectral clustering with links written into the similarities (SpLearn; Kamvar, Klein & Manning 2003).
+    r"""Spectral clustering with links as similarities of 1 or 0 (SpLearn; Kamvar, Klein & Manning 2003).
 
-    Rows that must be together get similarity 1, rows that cannot be together 0, by the links and all that
-    follows from them. With W the matrix so changed and D its row sums, the rows are embedded by the K largest
-    eigenvectors of
+    Must-linked rows get similarity 1 and cannot-linked rows 0, for stated and implied links. With W the
+    changed matrix and D its row sums, the rows are embedded by the K largest eigenvectors of
 
     .. math:: D^{-1/2} W D^{-1/2} \quad\text{or}\quad (W + d_\max I - D) / d_\max ,
 
-    the first being the *symmetric* normalisation, the second the *additive* one of the paper; rows are
-    scaled to length 1 and clustered by k-means. The two differ much: rows of small degree hardly move in the
-    additive form, so that outliers become clusters of their own, with hints and without.
+    the *symmetric* normalisation or the *additive* one of the paper; rows are scaled to length 1 and
+    clustered by k-means. The two differ considerably: with the additive form, outliers of small degree often
+    become clusters of their own, with and without hints.
 
-    Links are taken as certain: their weights play no part. Where they contradict one another the must-links
-    win, with a warning. A component of m must-linked rows costs m numbers, and only pairs that the graph has
-    are looked at, so time and memory are linear in rows, edges of the graph and links.
+    Links are taken as certain, and their weights are ignored. If links contradict one another, the must-links
+    win, with a warning. Time and memory are linear in the number of rows, edges of the graph and links.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of clusters K.
     normalization : {"symmetric", "additive"}, default="symmetric"
-        How the changed similarities are normalised.
+        How the changed similarities are normalised, see above.
+    {graph}
     self_loops : bool, default=False
-        Whether a row is like itself: 1 on the diagonal of W, as exp(0) = 1 in the papers' definition of W,
-        or the diagonal of X if it is "precomputed". By default the diagonal is 0.
-    {common}
+        Whether W has a diagonal: exp(0) = 1, as in the definition of W in the papers, or the diagonal of X if
+        `affinity` is "precomputed". By default the diagonal is 0.
+    {embedding}
 
     Attributes
     ----------

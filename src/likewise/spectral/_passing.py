@@ -1,4 +1,4 @@
-"""Propagation clustering: classes of linked rows, passed along a graph of neighbours."""
+"""Propagation clustering: classes of linked rows are propagated along a graph of neighbours."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from likewise.supervision._cliques import implied_links
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
-# The first clusters are smoothed a little: with shorter walks than answers take, since long ones let large
-# clusters swallow small ones (on protein the ARI of the first clusters falls from .26 to .13 with 0.03).
+# The initial clusters are smoothed less than the answers, since strong smoothing lets large clusters absorb
+# small ones (with 0.03 the ARI of the initial clusters falls from .26 to .13 on protein).
 _FIRST_RESTART = 0.1
 _LEAST_NEIGHBORS = 2
 # The metric is learned from links taken as certain. From this many links on, if they seem to be wrong at this
@@ -45,80 +45,81 @@ _EVIDENCE_MARGIN = 2.0
 
 
 class PropagationClustering(HintedClusterer):
-    r"""Clusters that begin as those of k-means and follow the links along a graph of near rows.
+    r"""Clustering that starts from k-means and propagates links along a graph of near rows.
 
-    With W the similarities of near rows, D their sums, and :math:`P` the shares that each row would have by
-    the first clusters and what links say of these, the shares F of the classes are the smallest
+    With W the similarities of near rows, D their row sums, and P the shares of the classes in each row by the
+    initial clusters, merged as the links require, the shares F of the classes minimise
 
     .. math:: (1-\gamma) \sum_{ij} w_{ij} \lVert F_i - F_j\rVert^2 / 2
               + \gamma \sum_i d_i \lVert F_i - P_i \rVert^2
 
     among those that give each row with a known class that class (Zhu, Ghahramani & Lafferty 2003 without the
-    second term). At first every cluster of k-means is a class. A must-link between two of them makes them
-    one; rows told apart from every class that they could be of open a new one, and then the classes that
-    overlap most and are not known to be apart share a cluster, until there are K. A row told apart from some
-    classes keeps the others.
+    second term). Initially every cluster of k-means is a class. A must-link between two classes merges them.
+    Rows that are cannot-linked to every class they could belong to form a new class; then the classes that
+    overlap most and are not known to be different are merged into a cluster, until there are K. A row that is
+    cannot-linked to some classes keeps the others.
 
-    One answer thus changes the rows around it and leaves the rest as it was, and with many answers the
-    clusters follow them wherever they lead: no shape is asked of a cluster. It is what an
-    :class:`~likewise.active.Interview` uses by default. It is made for answers to chosen questions, which
-    place rows in groups that are all apart; of links between rows drawn at random, which place few, methods
-    that learn a metric make more.
+    An answer thus changes the rows around it and leaves the rest unchanged, and with many answers clusters
+    can take any shape. This is the default model of :class:`~likewise.active.Interview`. It is designed for
+    answers to selected questions, which put rows into groups that are known to be different. Random links
+    determine the groups of few rows; methods that learn a metric gain more from them.
 
-    Links are taken as certain: their weights play no part. Where they contradict one another the must-links
-    win, with a warning. Where they need more than K clusters some are broken, as `violations_` tells. The
-    graph and the first clusters are the costly part; then each row with a class costs one solution by
-    conjugate gradients, some twenty products with the graph.
+    By default links are taken as certain, and their weights are ignored. If links contradict one another, the
+    must-links win, with a warning. If they need more than K clusters, some are broken, see `violations_`.
+    Building the graph and the initial clusters is the expensive part; each row with a known class then costs
+    one solution by conjugate gradients, about twenty products with the graph.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of clusters K.
     fixed_number : bool, default=True
-        Whether there are exactly K clusters. If not, K is where it begins, links may open more, and classes
-        share a cluster only where must-links say so.
+        Whether there are exactly K clusters. If False, K is the initial number, links may add clusters, and
+        classes are merged only by must-links.
     n_neighbors : int, default=10
-        How many neighbours of each row the graph has; fewer if there are less than twice as many rows a
-        cluster.
+        Number of neighbours of each row in the graph; fewer if clusters have less than twice as many rows on
+        average.
     restart : float, default=0.03
-        :math:`\gamma`, how strongly a row is drawn to the first clusters rather than to its neighbours.
+        :math:`\gamma`, the weight of the initial clusters relative to the neighbours of a row; above 0 and
+        below 1.
     neighbor_search : {"cells", "exact", "approximate"}, default="cells"
-        How neighbours are found; "cells" is exact for up to 40,000 rows and goes cell by cell beyond,
+        How neighbours are found. "cells" is exact for up to 40,000 rows and searches cell by cell for more;
         "approximate" uses pynndescent.
     n_init : int, default=5
-        How many times k-means begins anew.
+        Number of starts of k-means.
     error_rate : float or "learn", default=0.0
-        The chance that a link is wrong, below 0.5. With 0 links are certain. With "learn" the rate is
-        estimated from how well the rows and the other links predict each link. Where links may be wrong,
-        their weights count evidence: a link of weight 2 counts like two independent ones.
+        The probability that a link is wrong, below 0.5. With 0 links are certain. With "learn" the rate is
+        estimated from how well the rows and the other links predict each link. If links may be wrong, their
+        weights count as evidence: a link of weight 2 counts as two independent links.
     learn_metric : bool, default=False
-        Whether Gaussian mixtures, fitted to the hinted rows, have a say beside the graph as far as they
-        predict rows that they were not given. It pays where classes differ in directions of
-        little variance. Without effect unless `fixed_number` is True.
+        Whether to combine the graph with Gaussian mixtures fitted to the hinted rows, weighted by how well
+        they predict held-out rows. This helps if classes differ in directions of small variance. It has no
+        effect unless `fixed_number` is True.
     random_state : int, RandomState or None, default=None
-        For k-means and the mixtures.
+        Seed of k-means and the mixtures. Pass an int for the same result on every call.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
     shares_ : ndarray of shape (n_samples, n_clusters)
-        How likely each row is of each cluster.
+        The probability of each cluster for each row.
     passed_ : object
-        The classes behind the clusters; strategies of :mod:`likewise.active` look at it.
+        The classes that make up the clusters, used by the strategies of :mod:`likewise.active`.
     error_rate_ : ErrorRate or None
-        The estimated share of wrong links, ``mean`` with an interval of 90 % from ``low`` to ``high``; None
-        where links are certain.
+        The estimated fraction of wrong links, ``mean`` with a 90 % interval from ``low`` to ``high``; None if
+        links are certain.
     link_proba_ : ndarray of shape (n_links,) or None
-        The probability that each link is right: must-links, then cannot-links, as the supervision lists them.
+        The probability that each link is right: must-links, then cannot-links, in the order of the
+        supervision. None if links are certain.
     believed_ : Supervision
-        The links that the classes were derived from.
+        The links from which the classes were derived.
     metric_ : LearnedMetric or None
-        The mixtures and their weights, where some were learned.
+        The mixtures and their weights, if any were learned.
     violations_ : likewise.evaluation.Satisfaction
-        Which links the labels break.
+        The links that the labels satisfy and violate.
     n_iter_ : int
-        How many times classes were passed along the graph: once, and again for every class that was opened.
+        Number of propagations along the graph: one, and one more for each new class.
     n_features_in_ : int
         The number of columns of X.
 
@@ -128,7 +129,7 @@ class PropagationClustering(HintedClusterer):
     functions, ICML.
 
     M. Keuper et al. (2015), Efficient decomposition of image and mesh graphs by lifted multicuts, ICCV
-    (greedy additive edge contraction, which settles links that contradict one another).
+    (greedy additive edge contraction, used for links that contradict one another).
 
     Examples
     --------
@@ -205,19 +206,24 @@ class PropagationClustering(HintedClusterer):
     def fit(
         self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
     ) -> Self:
-        """Cluster the rows of X.
+        """Cluster the rows of X, guided by the links.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
-        y : None
-            Ignored.
+        y : ignored
+            Present for scikit-learn's interface.
         supervision : Supervision, optional
-            Links. None, or none at all, gives the first clusters smoothed along the graph.
+            The links. Without links the result is the initial clusters, smoothed along the graph.
+
+        Returns
+        -------
+        self : object
+            The fitted clusterer.
         """
         taken = getattr(self, "_taken", None)
-        if taken is not None and taken[1] is X:  # rows that were checked before
+        if taken is not None and taken[1] is X:  # already validated
             self._check_parameters()
             self.n_features_in_ = X.shape[1]
             hints = self._check_supervision(supervision, len(X), y, given=X)
@@ -244,7 +250,7 @@ class PropagationClustering(HintedClusterer):
         return self
 
     def _pass_certain(self, hints: Supervision) -> Passed:
-        """Take every link as certain; of contradictions the must-links win."""
+        """Propagate links as certain; if they contradict one another, the must-links win."""
         closure = self._soft_closure(hints, "Here the must-links win.")
         passed = pass_classes(self._ready, closure, self._n_wanted)
         self.believed_, self.error_rate_, self.link_proba_ = hints, None, None
@@ -252,7 +258,7 @@ class PropagationClustering(HintedClusterer):
         return passed if self.metric_ is None else stack_shares(passed, self.metric_)
 
     def _pass_uncertain(self, hints: Supervision) -> Passed:
-        """Take links as evidence; contradictions are settled by votes."""
+        """Propagate links as evidence; votes resolve contradictions."""
         votes = Votes.from_links(hints.links)
         rate = None if self.error_rate == "learn" else float(self.error_rate)
         believed = votes.agree(votes.join())
@@ -295,7 +301,7 @@ class PropagationClustering(HintedClusterer):
         return self.n_clusters if self.fixed_number else None
 
     def _find_metric(self, passed: Passed) -> LearnedMetric | None:
-        """Return mixtures that fit the rows of known cluster: those handed over, or new ones."""
+        """Return mixtures fitted to the rows with known clusters, new or taken over from another model."""
         n_found = int(passed.cluster_of_class.max()) + 1
         if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
             return None
@@ -307,27 +313,37 @@ class PropagationClustering(HintedClusterer):
 
     @property
     def _reuses_metric(self) -> bool:
-        """Whether the metric is that of another model of the same rows; that model may have learned none."""
+        """Whether the metric, which may be None, is taken over from another model of the same rows."""
         return self._handed_space is not None and self._handed_space is self._space
 
     def _learn_metric(self, passed: Passed, hinted: HintedRows) -> LearnedMetric | None:
-        """Learn a metric from hinted rows; None if they are too few."""
+        """Learn a metric from hinted rows; return None if there are too few."""
         assert self._space is not None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are alike
+            warnings.simplefilter("ignore", ConvergenceWarning)  # about equal rows
             return learn_metric(self._space, make_graph_shares(self._ready, passed), hinted)
 
     @property
     def violations_(self) -> Satisfaction:
-        """Which links the labels break; counted when it is looked at, which an interview never does."""
+        """The links that the labels satisfy and violate, computed on access."""
         check_is_fitted(self, "passed_")
         return link_satisfaction(self.labels_, self._hints)
 
     def take_over(self, other: PropagationClustering) -> Self:
-        """Use again what another model found of the same rows before it looked at links.
+        """Reuse the graph and the initial clusters of another model of the same rows.
 
-        Without effect if the rows or the parameters differ. The result of `fit` is the same, and sooner
-        there.
+        This makes `fit` faster and does not change its result. It has no effect if the rows or the parameters
+        differ.
+
+        Parameters
+        ----------
+        other : PropagationClustering
+            A fitted model.
+
+        Returns
+        -------
+        self : object
+            This model.
         """
         if hasattr(other, "passed_"):
             found = (other._graph, other._ready, other._centers, other._space)
@@ -335,20 +351,41 @@ class PropagationClustering(HintedClusterer):
         return self
 
     def reuse_metric(self, other: PropagationClustering) -> Self:
-        """Use the metric that another model learned, in place of learning one from these links.
+        """Use the metric of another model instead of learning one from the links.
 
-        For fits in quick succession, each with a few links more: learning costs more than all the rest.
-        If the other model learned none, none is used. Without effect if it was fitted to other rows.
+        Learning a metric is the slowest part of a fit; use this for repeated fits with a few more links each
+        time. If the other model has no metric, none is used. It has no effect if the other model was fitted
+        to other rows.
+
+        Parameters
+        ----------
+        other : PropagationClustering
+            A fitted model.
+
+        Returns
+        -------
+        self : object
+            This model.
         """
         if hasattr(other, "passed_"):
             self._handed_space, self._handed_metric = other._space, other.metric_
         return self
 
     def begin_like(self, other: PropagationClustering) -> Self:
-        """Let k-means begin where that of another model ended, so that clusters of similar rows stay.
+        """Start k-means from the centres of another model, so that clusters of similar rows stay the same.
 
-        Without effect if there are other columns or another number of clusters. Of rows that have several
-        ways to be clustered k-means would find now one, now another, when a few rows are exchanged.
+        Otherwise k-means may find different clusters after small changes of the rows. It has no effect if the
+        number of columns or clusters differs.
+
+        Parameters
+        ----------
+        other : PropagationClustering
+            A fitted model.
+
+        Returns
+        -------
+        self : object
+            This model.
         """
         if hasattr(other, "passed_"):
             self._begin = other._centers
@@ -357,7 +394,7 @@ class PropagationClustering(HintedClusterer):
     def _recipe_key(self) -> tuple[Any, ...]:
         begin = None if self._begin is None else self._begin.tobytes()
         seed = self.random_state
-        same = seed if isinstance(seed, int | np.integer) else object()  # of no other seed is it known
+        same = seed if isinstance(seed, int | np.integer) else object()  # other seeds cannot be compared
         return (
             self.n_clusters,
             self.n_neighbors,
@@ -370,7 +407,7 @@ class PropagationClustering(HintedClusterer):
         )
 
     def _recipe(self, n_samples: int) -> Recipe:
-        # Of few rows a row's neighbours would soon be those of other clusters.
+        # With few rows, more neighbours would belong to other clusters.
         few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
 
@@ -378,7 +415,7 @@ class PropagationClustering(HintedClusterer):
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=3)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of alike rows: told about at the end
+            warnings.simplefilter("ignore", ConvergenceWarning)  # about equal rows: `fit` warns about these
             start: dict[str, Any] = {"n_init": self.n_init}
             if self._begin is not None and self._begin.shape == (self.n_clusters, X.shape[1]):
                 start = {"init": self._begin, "n_init": 1}
@@ -395,7 +432,18 @@ class PropagationClustering(HintedClusterer):
         return graph, ready, found.cluster_centers_, space
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Return how likely each row is of each cluster, by the rows of `fit` that are near to it."""
+        """Return the probability of each cluster for each row, from its neighbours among the rows of `fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters)
+            The probabilities.
+        """
         check_is_fitted(self, "passed_")
         X = self._check_X(X, reset=False)
         if len(self._rows) == 1:
@@ -406,5 +454,16 @@ class PropagationClustering(HintedClusterer):
         return np.divide(np.asarray(alike @ self.shares_), total, out=even, where=total > 0)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the likeliest cluster of each row."""
+        """Return the most likely cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row.
+        """
         return np.asarray(self.predict_proba(X).argmax(axis=1))
