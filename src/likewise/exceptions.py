@@ -1,28 +1,28 @@
-"""Every error and warning of likewise, and how they are put into words.
+"""All errors and warnings of likewise, and the function that renders them as text.
 
 ::
 
     LikewiseError
     ├── SupervisionError (ValueError)           hints that are malformed in themselves
     │   ├── InconsistentSupervisionError        hints that contradict one another
-    │   ├── UnsupportedSupervisionError         a kind of hint that the method does not honour
-    │   └── InfeasibleSupervisionError          hints that no clustering with these parameters can meet
+    │   ├── UnsupportedSupervisionError         a kind of hint that the method does not support
+    │   └── InfeasibleSupervisionError          hints that no clustering with these parameters can satisfy
     ├── HierarchyError (ValueError)             a label hierarchy with a cycle, an unknown label, two parents
-    ├── FileFormatError (ValueError)            a file that cannot be read as what it should be
-    │   └── UnknownFormatError                  a file whose name does not tell its format
-    ├── ChangedFileError                        another program has changed a file that is being written
+    ├── FileFormatError (ValueError)            a file that cannot be read in the expected format
+    │   └── UnknownFormatError                  a file whose format cannot be inferred from its name
+    ├── ChangedFileError                        another program changed a file that is being written
     ├── LockedError                             another process holds a lock
     ├── PictureError (ValueError)               a file that is not a readable picture
     ├── SoundError (ValueError)                 a file that is not a readable sound
-    ├── DatasetNotFoundError (LookupError)      a data set that cannot be had on this machine
-    ├── OracleError                             whoever answers failed, or gave what is no answer
-    ├── MissingDependencyError (ImportError)    an optional package is wanted and absent
+    ├── DatasetNotFoundError (LookupError)      a data set that is not available on this machine
+    ├── OracleError                             the oracle failed or returned an invalid answer
+    ├── MissingDependencyError (ImportError)    an optional package is required but not installed
     ├── ClusterError (RuntimeError)             a Dask cluster lost its workers or its scheduler
-    ├── StudyError (ValueError)                 a study that cannot be held with these options
-    ├── MediaError                              a file of an item that cannot be shown
-    │   ├── OutsideFolderError                  its name leads out of the folder of the data
-    │   └── NotAFileError                       its name leads to a folder, a pipe or a device
-    ├── RequestError                            a request that the studio refuses
+    ├── StudyError (ValueError)                 a study that cannot run with these options
+    ├── MediaError                              a file of an item that cannot be displayed
+    │   ├── OutsideFolderError                  its path leads outside the data folder
+    │   └── NotAFileError                       its path is a folder, a pipe or a device
+    ├── RequestError                            a request that the studio rejects
     │   ├── NotLoggedInError
     │   ├── NotAllowedError
     │   ├── NotFoundError
@@ -41,24 +41,25 @@
         ├── TransactionConflictError
         └── TransactionUndoneError
     LikewiseWarning (UserWarning)
-    ├── InconsistentSupervisionWarning          a soft method goes on with contradictory hints
-    │   └── TooFewClustersWarning               cannot-links ask for more clusters than there are
+    ├── InconsistentSupervisionWarning          a soft method continues with contradictory hints
+    │   └── TooFewClustersWarning               cannot-links require more clusters than there are
     ├── QuestionableHintsWarning                hints were accepted, but may not mean what was intended
-    ├── ThinSupervisionWarning                  hints are too few to learn from, and were not followed
-    └── ChangedIdsWarning                       hints were written for other sample ids than these
+    ├── ThinSupervisionWarning                  too few hints to learn from; they were not used
+    └── ChangedIdsWarning                       hints were written for other sample ids
         └── ShuffledIdsWarning                  for the same ids, in another order
 
 Convergence is reported by scikit-learn's own ``ConvergenceWarning``.
 
-Each carries fields beside its sentence (see :class:`LikewiseError`), so that no program has to search the
-text. :func:`render` puts an error, a warning or the reason of a question into words, with ids for row
-numbers.
+Each error and warning carries fields beside its text (see :class:`LikewiseError`), so programs never need to
+parse the text. :func:`render` renders an error, a warning or the reason for a question, with sample ids in
+place of row numbers.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from inspect import cleandoc
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 __all__ = [
@@ -111,7 +112,8 @@ __all__ = [
     "render",
 ]
 
-_MAX_NAMED = 10  # rows whose ids `render` adds
+_MAX_NAMED = 10  # number of rows whose ids `render` lists
+_HEADING = "Parameters\n----------\n"
 
 
 class Names(Protocol):
@@ -132,8 +134,19 @@ def get_name(names: Names | None, row: int | str) -> str | None:
 class _WithFields(BaseException):
     """The fields that errors and warnings share; see `LikewiseError`."""
 
-    # A pickled error is made from its sentence alone, and then given its fields back: every other parameter
-    # of a constructor here and below has a default.
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Copy the description of the parameters that a subclass inherits to its docstring."""
+        super().__init_subclass__(**options)
+        own = vars(cls).get("__doc__")
+        if own is None or "__init__" in vars(cls) or _HEADING in cleandoc(own):
+            return
+        documented = (base.__doc__ for base in cls.__mro__[1:] if _HEADING in cleandoc(base.__doc__ or ""))
+        text = cleandoc(next(documented, None) or LikewiseError.__doc__ or "")
+        parameters = text.partition(_HEADING)[2].split("\n\n")[0]
+        cls.__doc__ = f"{cleandoc(own)}\n\n{_HEADING}{parameters}\n"
+
+    # Unpickling creates an error from its text alone and then restores its fields, so every other parameter
+    # of the constructors here and below has a default.
     def __init__(
         self,
         message: str = "",
@@ -159,7 +172,7 @@ class _WithFields(BaseException):
         super().__init__(self._write({}))
 
     def _write(self, words: Mapping[str, str]) -> str:
-        """Return the sentence, with the words that the reader knows for classes and parameters."""
+        """Return the text with the reader's own words for classes and parameters."""
         text = f"{self.message} {self.suggestion}" if self.suggestion else self.message
         if self.estimator is not None:
             text = text.replace("{estimator}", words.get(self.estimator, self.estimator))
@@ -168,11 +181,33 @@ class _WithFields(BaseException):
         return text
 
     def add_text(self, text: str) -> Self:
-        """Return a copy with more text after the sentence."""
+        """Return a copy with more text at the end.
+
+        Parameters
+        ----------
+        text : str
+            The text to append, after a space.
+
+        Returns
+        -------
+        changed : same type as self
+            A copy with the same fields; this error stays as it is.
+        """
         return self._copy(self.message, f"{self.suggestion} {text}".strip())
 
     def add_text_before(self, text: str) -> Self:
-        """Return a copy with more text in front of the sentence."""
+        """Return a copy with more text at the beginning.
+
+        Parameters
+        ----------
+        text : str
+            The text to put in front of the message, including the space between the two.
+
+        Returns
+        -------
+        changed : same type as self
+            A copy with the same fields; this error stays as it is.
+        """
         return self._copy(f"{text}{self.message}", self.suggestion)
 
     def _copy(self, message: str, suggestion: str) -> Self:
@@ -195,11 +230,11 @@ class _WithFields(BaseException):
 
 
 class LikewiseError(_WithFields, Exception):
-    """What every error of likewise is: a sentence for people, and fields for programs.
+    """Base class of all errors of likewise: a text for people and fields for programs.
 
     Parameters
     ----------
-    message : str
+    message : str, default=""
         What was given and what was expected.
     suggestion : str, default=""
         How to go on. The text of the error is the message followed by the suggestion.
@@ -208,21 +243,21 @@ class LikewiseError(_WithFields, Exception):
     chain : iterable of int, default=()
         The chain of must-linked rows that contradicts a cannot-link between the first two of `rows`.
     ids : iterable, default=()
-        The sample ids, or names of bags, that the error is about.
+        The sample ids, or the names of bags, that the error is about.
     parameter : str, optional
-        The parameter that has a wrong value, or that can be set to go on.
+        The parameter that has an invalid value, or that can be changed to resolve the problem.
     kinds : iterable of str, default=()
         The kinds of hint that the error is about: "links", "triplets", "labels", "bags".
     estimator : str, optional
-        The class of the estimator that raised the error. ``{estimator}`` in the message stands for it.
+        The class name of the estimator that raised the error. It replaces ``{estimator}`` in the message.
     terms : iterable of str, default=()
-        Names of Python, such as classes and parameters, that occur in braces in the message or the
-        suggestion. The command line has other words for them.
+        Python names, such as classes and parameters, that occur in braces in the message or the suggestion.
+        The command line replaces them with its own terms.
 
     Attributes
     ----------
     message, suggestion, rows, chain, ids, parameter, kinds, estimator, terms
-        What was given, as tuples where several are.
+        The parameters of the same name; iterables are stored as tuples.
 
     Examples
     --------
@@ -239,7 +274,7 @@ class LikewiseError(_WithFields, Exception):
 
 
 class SupervisionError(LikewiseError, ValueError):
-    """Hints that are malformed: a wrong index, a pair of one row, a weight that is not positive."""
+    """Hints that are malformed: an invalid index, a pair of one row, a weight that is not positive."""
 
 
 class InconsistentSupervisionError(SupervisionError):
@@ -247,15 +282,15 @@ class InconsistentSupervisionError(SupervisionError):
 
 
 class UnsupportedSupervisionError(SupervisionError):
-    """A kind of hint that the method cannot use. It is refused because to ignore it would be worse."""
+    """A kind of hint that the method does not support. It is refused rather than ignored."""
 
 
 class InfeasibleSupervisionError(SupervisionError):
-    """Hints that are consistent, yet that no clustering with these parameters can meet."""
+    """Hints that are consistent, but that no clustering with these parameters can satisfy."""
 
 
 class HierarchyError(LikewiseError, ValueError):
-    """Labels that form no such hierarchy: a cycle, an unknown label, one parent too many."""
+    """An invalid label hierarchy: a cycle, an unknown label, or two parents where one is allowed."""
 
 
 class FileFormatError(LikewiseError, ValueError):
@@ -263,15 +298,23 @@ class FileFormatError(LikewiseError, ValueError):
 
 
 class UnknownFormatError(FileFormatError):
-    """A file whose name does not tell its format, or a format that does not exist."""
+    """A file whose format cannot be inferred from its name, or an unknown format."""
 
 
 class ChangedFileError(LikewiseError):
-    """A file is not as this process left it, so that nothing can be appended to it."""
+    """A file was changed by another program, so this process cannot append to it."""
 
 
 class LockedError(LikewiseError):
-    """Another process holds the lock; ``holder`` is what it wrote about itself, empty if it wrote nothing."""
+    """Another process holds the lock.
+
+    Parameters
+    ----------
+    message : str, default=""
+        What was given and what was expected.
+    holder : mapping, optional
+        What the process that holds the lock recorded about itself, such as its id. Empty by default.
+    """
 
     def __init__(self, message: str = "", holder: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -279,19 +322,27 @@ class LockedError(LikewiseError):
 
 
 class PictureError(LikewiseError, ValueError):
-    """A file that is no picture, or a broken or too large one; a sentence without the name of the file."""
+    """A file that is not a picture, or is damaged or too large. The message does not name the file."""
 
 
 class SoundError(LikewiseError, ValueError):
-    """A file that is no sound, or a broken or empty one; a sentence without the name of the file."""
+    """A file that is not a sound, or is damaged or empty. The message does not name the file."""
 
 
 class DatasetNotFoundError(LikewiseError, LookupError):
-    """A data set that cannot be had on this machine; the message says how to get it."""
+    """A data set that is not available on this machine; the message says how to get it."""
 
 
 class OracleError(LikewiseError):
-    """Whoever answers failed, stopped, or gave what is no answer; ``question`` is what was asked."""
+    """The oracle failed, stopped, or returned an invalid answer.
+
+    Parameters
+    ----------
+    message : str, default=""
+        What was given and what was expected.
+    question : Question, optional
+        The question that was asked.
+    """
 
     def __init__(self, message: str = "", question: object = None) -> None:
         super().__init__(message)
@@ -299,27 +350,32 @@ class OracleError(LikewiseError):
 
 
 class MissingDependencyError(LikewiseError, ImportError):
-    """An optional package is wanted and absent; the message says what to install."""
+    """An optional package is required but not installed; the message says what to install."""
 
 
 class ClusterError(LikewiseError, RuntimeError):
-    """A Dask cluster could not do what was asked of it: workers or the scheduler were lost."""
+    """A computation on a Dask cluster failed because workers or the scheduler were lost."""
 
 
 # ---------------------------------------------------------------------- the studio
 
 
 class StudyError(LikewiseError, ValueError):
-    """A study that cannot be held so: too few items, one class only, options that make no sense."""
+    """A study that cannot run as configured: too few items, a single class, conflicting options."""
 
 
 class MediaError(LikewiseError):
-    """A file that cannot be shown.
+    """A file that cannot be displayed.
 
-    The message names no folder, which may be the true class.
+    The message never names the folder, because the folder may be the true class.
 
-    `reason` is "none" (the item has no such thing), "gone" (the file is not there), "refused" (it is not of a
-    safe kind, or lies elsewhere) or "broken" (it cannot be read).
+    Parameters
+    ----------
+    message : str, default=""
+        What was given and what was expected.
+    reason : {"none", "gone", "refused", "broken"}, default="broken"
+        The item has no such file ("none"), the file does not exist ("gone"), its type is not safe or it is
+        outside the folder ("refused"), or it cannot be read ("broken").
     """
 
     def __init__(
@@ -330,50 +386,50 @@ class MediaError(LikewiseError):
 
 
 class OutsideFolderError(MediaError):
-    """A name that leads out of the folder."""
+    """A path that leads outside the folder."""
 
 
 class NotAFileError(MediaError):
-    """A name that leads to a folder, a pipe or a device."""
+    """A path to a folder, a pipe or a device instead of a file."""
 
 
 class RequestError(LikewiseError):
-    """A request that the studio refuses, with a code for programs and the status of the HTTP answer."""
+    """A request that the studio rejects, with a code for programs and the HTTP status."""
 
     code: ClassVar[str] = "refused"
     status: ClassVar[int] = 400
 
 
 class NotLoggedInError(RequestError):
-    """Nobody is logged in, or a login has run out."""
+    """Nobody is logged in, or the login has expired."""
 
     code = "not_logged_in"
     status = 401
 
 
 class NotAllowedError(RequestError):
-    """Somebody asked for what only others may do or see."""
+    """The user is not allowed to do or see this."""
 
     code = "not_allowed"
     status = 403
 
 
 class NotFoundError(RequestError):
-    """There is no such thing."""
+    """What was requested does not exist."""
 
     code = "not_found"
     status = 404
 
 
 class ConflictError(RequestError):
-    """It does not go with what was said before."""
+    """The request conflicts with an earlier one."""
 
     code = "clash"
     status = 409
 
 
 class BadRequestError(RequestError):
-    """What was sent makes no sense."""
+    """The content of the request is invalid."""
 
     code = "bad_request"
     status = 422
@@ -387,30 +443,30 @@ class RequestTooLargeError(BadRequestError):
 
 
 class TooManyRequestsError(RequestError):
-    """Too many tries in too short a time."""
+    """Too many requests in too short a time."""
 
     code = "too_many"
     status = 429
 
 
 class StoreError(LikewiseError):
-    """The store cannot do what it was asked; nothing was kept unless the message says otherwise."""
+    """An operation of the store failed; nothing was saved unless the message says otherwise."""
 
 
 class BadValueError(StoreError):
-    """A value that cannot be kept; refused before the database is touched."""
+    """A value that cannot be stored; it is refused before anything is written to the database."""
 
 
 class NameTakenError(StoreError):
-    """Somebody has this name already."""
+    """The name is already taken."""
 
 
 class KeyReusedError(StoreError):
-    """The key of an event was used before, for something else or by somebody else."""
+    """The key of an event was already used for another event or by another person."""
 
 
 class NewerProjectError(StoreError):
-    """The database was written by a newer likewise than this one."""
+    """The database was written by a newer version of likewise."""
 
 
 class UnreachableError(StoreError):
@@ -422,30 +478,30 @@ class InUseError(StoreError):
 
 
 class DiskFullError(StoreError):
-    """There is no room left for what was to be kept."""
+    """The disk is full, so the data could not be saved."""
 
 
 class TransactionConflictError(StoreError):
-    """Two transactions were in one another's way and this one was undone; it can be tried again."""
+    """Two transactions conflicted and this one was rolled back; it can be retried."""
 
 
 class TransactionUndoneError(StoreError):
-    """The whole transaction is gone, and its cause says why."""
+    """The whole transaction was rolled back; the cause of the error says why."""
 
 
 # ---------------------------------------------------------------------- warnings
 
 
 class LikewiseWarning(_WithFields, UserWarning):
-    """What every warning of likewise is; it has the fields of `LikewiseError`."""
+    """Base class of all warnings of likewise; it has the fields of `LikewiseError`."""
 
 
 class InconsistentSupervisionWarning(LikewiseWarning):
-    """A soft method was given contradictory hints and weighs them against one another."""
+    """A soft method was given contradictory hints and trades them off against one another."""
 
 
 class TooFewClustersWarning(InconsistentSupervisionWarning):
-    """Cannot-links keep more rows apart from one another than there are clusters."""
+    """Cannot-links require more clusters than there are."""
 
 
 class QuestionableHintsWarning(LikewiseWarning):
@@ -453,11 +509,11 @@ class QuestionableHintsWarning(LikewiseWarning):
 
 
 class ThinSupervisionWarning(LikewiseWarning):
-    """Hints are too few to learn a metric from; distances stay what they are without them."""
+    """There are too few hints to learn a metric, so the distances stay unchanged."""
 
 
 class ChangedIdsWarning(LikewiseWarning):
-    """A file of hints was written for other sample ids; those that it names are all here."""
+    """A file of hints was written for other sample ids, but all ids in it occur in this data."""
 
 
 class ShuffledIdsWarning(ChangedIdsWarning):
@@ -470,23 +526,23 @@ class ShuffledIdsWarning(ChangedIdsWarning):
 def render(
     message: BaseException | Any, names: Names | None = None, *, words: Mapping[str, str] | None = None
 ) -> str:
-    """Put an error, a warning or the reason of a question into words.
+    """Render an error, a warning or the reason for a question as text.
 
     Parameters
     ----------
     message : LikewiseError, LikewiseWarning, Reason or any other exception
-        What to put into words. Exceptions of other libraries are returned as they are.
+        What to render. The text of other libraries' exceptions is returned unchanged.
     names : sequence, RowIds or mapping, optional
-        The name of each row, such as its id in a file. The sentence of an error is followed by the names of
-        its rows, unless they are the row numbers; a reason names the rows in place. None keeps the numbers.
+        The name of each row, such as its id in a file. The names of the rows are listed after the text of an
+        error, unless they equal the row numbers; in a reason they replace the row numbers.
     words : mapping of str to str, optional
-        Other words for the classes and parameters that an error speaks of, and ``"row"`` and ``"rows"`` for
-        the nouns that a reason uses.
+        Replacements for the classes and parameters that an error mentions, and for the nouns ``"row"`` and
+        ``"rows"`` in a reason.
 
     Returns
     -------
     text : str
-        The sentence.
+        The rendered text.
 
     Examples
     --------
@@ -503,6 +559,23 @@ def render(
 
 
 def describe_cause(error: BaseException | str) -> str:
-    """Return the first line of another library's error without its full stop, to be quoted in a sentence."""
+    """Return the first line of another library's error without its full stop, to be quoted in a sentence.
+
+    Parameters
+    ----------
+    error : BaseException or str
+        The error, or its text.
+
+    Returns
+    -------
+    text : str
+        The line; the name of the error's class if it has no text.
+
+    Examples
+    --------
+    >>> from likewise.exceptions import describe_cause
+    >>> describe_cause(ValueError("no such column.\\nmore detail"))
+    'no such column'
+    """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".")
