@@ -1,9 +1,9 @@
-"""Rows in fixed blocks, wherever they are: what a pass over them needs to know, and nothing else.
+"""Block-wise access to data in memory, on disk or on Dask.
 
-A pass gives each block to a function and gets back what the blocks return, in order. Blocks are cut the same
-way whatever the number of threads and wherever the rows are, and sums are added up in one fixed order, so the
-same rows give the same sums. What a pass keeps of each row (a label, a distance) stays where the rows are and
-follows from little, so that it can be made again where it was lost.
+A pass applies a function to each block of rows and returns the results in order. The blocks depend neither
+on the number of threads nor on where the data are stored, and sums are added up in a fixed order, so the same
+rows always give the same sums. Values that a pass stores for each row, such as labels or distances, stay with
+the data. They can be recomputed from little information if they are lost.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Self = TypeVar("Self", bound="Rows")
 
 @dataclass(eq=False)
 class Block:
-    """One block, as a pass sees it.
+    """One block of rows in a pass.
 
     Attributes
     ----------
     X : ndarray of shape (n, d)
-        Its rows, row-major.
+        The rows of the block, in C order.
     rows : slice
-        Which of all rows they are.
+        The position of the block among all rows.
     weight : ndarray of shape (n,)
-        How much each of them counts.
+        The weight of each row.
     kept : ndarray or None
-        What the column that the pass names holds of them; what is written there is kept.
+        The part of the column that belongs to the block. Changes to it are stored.
     """
 
     X: np.ndarray
@@ -51,9 +51,10 @@ class Block:
         return len(self.X)
 
     def weight_without(self, rows: np.ndarray) -> np.ndarray:
-        """Return the weights, 0 for those of `rows`, numbered among all and ascending, that are here.
+        """Return the weights with 0 for the rows of the block that are in `rows`.
 
-        They are used up before the next block's are asked for.
+        `rows` are ascending positions among all rows. The result is valid until the next call in the same
+        thread.
         """
         first, last = np.searchsorted(rows, [self.rows.start, self.rows.stop])
         if first == last:
@@ -69,13 +70,13 @@ Recipe = Callable[[Block], np.ndarray]
 
 
 class Column:
-    """What passes keep of each row, block by block, where the rows are.
+    """Values for each row, stored block by block beside the data.
 
     Attributes
     ----------
     recipe : callable
-        Makes what the column holds of a block. It follows from the block and from little else, so that a
-        block which has lost its part makes it again, bit for bit. It must not be costly to send anywhere.
+        Computes the values of a block from its :class:`Block`. It needs little other information, so lost
+        values can be recomputed bit for bit, and it must be cheap to send to another process.
     """
 
     def __init__(self, recipe: Recipe) -> None:
@@ -83,7 +84,7 @@ class Column:
 
 
 class _LocalColumn(Column):
-    """A column in this process: one array, or an array for each block, or none, so that it is made anew."""
+    """A column in this process: one array, one array for each block, or none (computed at each use)."""
 
     def __init__(self, recipe: Recipe, parts: list[np.ndarray | None], held: np.ndarray | None) -> None:
         super().__init__(recipe)
@@ -91,7 +92,7 @@ class _LocalColumn(Column):
         self.made = [False] * len(parts)
 
     def part(self, number: int, block: Block, afresh: bool) -> np.ndarray | None:
-        """Return the part of a block. `afresh` says that it will be written without being looked at."""
+        """Return the part of a block. With `afresh`, the caller overwrites it without reading it."""
         here = self.parts[number]
         if here is None:
             return None if afresh else self.recipe(block)
@@ -102,24 +103,24 @@ class _LocalColumn(Column):
 
 
 class Rows(ABC):
-    """Rows of one dtype, cut into blocks, each with a weight.
+    """Weighted rows of one dtype, divided into blocks.
 
     Attributes
     ----------
     shape : tuple of (int, int)
-        How many rows and columns.
+        The numbers of rows and columns.
     dtype : numpy.dtype
-        float32 or float64: what the blocks come in.
+        The dtype of the blocks: float32 or float64.
     blocks : sequence of slice
         The blocks, in order. They cover every row once; a block may be empty.
     threads : int
-        How many threads a pass uses.
+        The number of threads that a pass uses.
     names : sequence of str or None
-        The names of the columns, where they have some.
+        The names of the columns, if known.
     elsewhere : bool
-        Whether the rows are outside this process.
+        Whether the rows are stored outside this process.
     total_weight, heaviest : float
-        The sum and the largest of the weights.
+        The sum and the maximum of the weights.
     """
 
     shape: tuple[int, int]
@@ -135,20 +136,64 @@ class Rows(ABC):
 
     @abstractmethod
     def read(self, rows: slice) -> np.ndarray:
-        """Return one block, row-major."""
+        """Return one block of rows.
+
+        Parameters
+        ----------
+        rows : slice
+            The positions of the rows, usually one of `blocks`.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in C order.
+        """
 
     @abstractmethod
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return few rows, in the order asked for."""
+        """Return a small number of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in the order of `rows`.
+        """
 
     @abstractmethod
     def through(self, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
-        """Return the rows that `function` makes of these; it works row by row and keeps dtype and shape."""
+        """Transform the rows with a function.
+
+        Parameters
+        ----------
+        function : callable
+            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
+
+        Returns
+        -------
+        rows : Rows
+            The transformed rows.
+        """
 
     # ------------------------------------------------------------------ weights
 
     def weighed(self: Self, weight: np.ndarray | None) -> Self:
-        """Return the same rows with these weights; None means 1 for each."""
+        """Return the same rows with other weights.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n_samples,) or None
+            The weight of each row; None gives each row the weight 1.
+
+        Returns
+        -------
+        rows : Rows
+            A shallow copy with these weights.
+        """
         weighed = copy(self)
         weighed._weight = weight
         return weighed
@@ -156,7 +201,7 @@ class Rows(ABC):
     @property
     def total_weight(self) -> float:
         """The sum of the weights."""
-        return float(self.weight_by_block().sum())  # in the same order wherever they are
+        return float(self.weight_by_block().sum())  # in the same order for every kind of storage
 
     @property
     def heaviest(self) -> float:
@@ -164,11 +209,28 @@ class Rows(ABC):
         return 1.0 if self._weight is None else float(self._weight.max())
 
     def weight_of(self, rows: np.ndarray) -> np.ndarray:
-        """Return the weights of few rows."""
+        """Return the weights of a small number of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        weight : ndarray of shape (n,)
+            Their weights.
+        """
         return np.ones(len(rows)) if self._weight is None else self._weight[rows]
 
     def weight_by_block(self) -> np.ndarray:
-        """Return the total weight of each block."""
+        """Return the total weight of each block.
+
+        Returns
+        -------
+        weight : ndarray of shape (n_blocks,)
+            The sum of the weights of the rows in each block.
+        """
         if self._weight is None:
             return np.array([float(rows.stop - rows.start) for rows in self.blocks])
         return np.array([float(self._weight[rows].sum()) for rows in self.blocks])
@@ -181,10 +243,23 @@ class Rows(ABC):
     # ------------------------------------------------------------------ passes
 
     def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
-        """Return a column that holds what `recipe` makes of each block, when it is first looked at.
+        """Create a column of values, which are computed when they are first used.
 
-        With a `width` it holds (width, n) numbers of a block of n rows; it may then hold none at all and be
-        made anew whenever it is looked at, where there is no room for it.
+        Parameters
+        ----------
+        dtype : dtype
+            The type of the values.
+        recipe : callable
+            Computes the values of a :class:`Block`.
+        width : int, optional
+            Store `width` values for each row, as an array of shape (width, n) for a block of n rows. Such a
+            column may be recomputed at every use where storing it would take too much space. By default one
+            value is stored for each row.
+
+        Returns
+        -------
+        column : Column
+            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`whole`.
         """
         if width is not None:
             parts: list[np.ndarray | None] = [
@@ -206,25 +281,31 @@ class Rows(ABC):
         afresh: bool = False,
         only: Sequence[int] | None = None,
     ) -> Iterator[T]:
-        """Yield what ``work(block)`` returns for each block, in order.
+        """Yield the result of ``work(block)`` for each block, in order.
 
-        No more blocks are held at one time than there are threads. `work` may be sent elsewhere: it must not
-        refer to anything large, and must not leave anything behind but what it returns and writes to
+        At most one block for each thread is in memory at a time. `work` may run in another process: it must
+        not refer to large objects, and its only effects are its return value and what it writes to
         ``block.kept``.
 
         Parameters
         ----------
         work : callable
-            Given a :class:`Block`.
+            Called with each :class:`Block`.
         column : Column, optional
-            What ``block.kept`` shows.
+            The column whose values are available as ``block.kept``.
         becomes : callable, optional
-            The recipe of what the column holds after the pass, if `work` writes to it. It holds for the
-            whole pass: every block has to be gone through.
+            The new recipe of the column, if `work` writes to it. It applies to the whole column, so the pass
+            must visit every block.
         afresh : bool, default=False
-            `work` writes to the column without looking at it; ``block.kept`` is None where it is not kept.
+            Whether `work` overwrites the column without reading it; ``block.kept`` is then None where the
+            column is not stored.
         only : sequence of int, optional
-            The blocks to go through, by number. All by default.
+            The indices of the blocks to visit. All by default.
+
+        Yields
+        ------
+        result : object
+            The result for one block.
         """
         numbers = range(len(self.blocks)) if only is None else only
         local = column if isinstance(column, _LocalColumn) else None
@@ -249,13 +330,40 @@ class Rows(ABC):
         becomes: Recipe | None = None,
         afresh: bool = False,
     ) -> T:
-        """Add up with ``+`` what ``work(block)`` returns for each block, always in the same order."""
+        """Sum the results of ``work(block)`` over the blocks, always in the same order.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each :class:`Block`; its results are added with ``+``.
+        column : Column, optional
+            The column whose values are available as ``block.kept``.
+        becomes : callable, optional
+            The new recipe of the column, if `work` writes to it.
+        afresh : bool, default=False
+            Whether `work` overwrites the column without reading it.
+
+        Returns
+        -------
+        total : object
+            The sum of the results.
+        """
         return added(self.map(work, column, becomes=becomes, afresh=afresh))
 
     def whole(self, column: Column, renumber: np.ndarray | None = None) -> Any:
-        """Return what a column holds of all rows; the caller owns it, and the column is not used again.
+        """Return the values of a column for all rows. The column must not be used afterwards.
 
-        With `renumber` the entry i, a whole number, becomes ``renumber[i]``.
+        Parameters
+        ----------
+        column : Column
+            A column with one value for each row.
+        renumber : ndarray, optional
+            Replace each value i by ``renumber[i]``.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            The values, which the caller owns; a Dask array for rows on a cluster.
         """
         assert isinstance(column, _LocalColumn)
         assert column.held is not None
@@ -268,9 +376,21 @@ class Rows(ABC):
         return column.held
 
     def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
-        """Return what ``work(X)`` makes of the rows of each block, for all rows.
+        """Compute an output for every row, block by block.
 
-        It gives one number a row, or `width` of them.
+        Parameters
+        ----------
+        work : callable
+            Maps an array of shape (n, n_features) to one of shape (n,), or (n, `width`).
+        dtype : dtype
+            The type of the output.
+        width : int, optional
+            The number of outputs for each row. By default one, without an axis of its own.
+
+        Returns
+        -------
+        out : ndarray of shape (n_samples,) or (n_samples, width)
+            The outputs; a Dask array for rows on a cluster.
         """
         out = self._held(np.dtype(dtype)) if width is None else np.empty((len(self), width), dtype=dtype)
 
@@ -282,14 +402,14 @@ class Rows(ABC):
         return out
 
 
-# Rows go through functions so many at a time: what is made on the way then stays in the cache.
+# Number of rows that are transformed at a time, so that intermediate results stay in the cache.
 _PIECE = 1024
 
 
 def pass_through(
     X: np.ndarray, functions: Iterable[Callable[[np.ndarray], np.ndarray]], out: np.ndarray
 ) -> np.ndarray:
-    """Write to `out` what the functions make of the rows of a block."""
+    """Apply the functions one after another to the rows of a block, and write the result to `out`."""
     for at in range(0, len(X), _PIECE):
         piece = X[at : at + _PIECE]
         for function in functions:
@@ -299,14 +419,14 @@ def pass_through(
 
 
 def _nothing(block: Block) -> None:
-    """Look at a block, so that its column is made."""
+    """Do nothing with a block; the pass computes its column."""
 
 
 def added(parts: Iterable[Any]) -> Any:
-    """Add up with ``+`` in a fixed order: neighbours in pairs, pairs in fours, and so on.
+    """Sum the parts with ``+`` in a fixed order: pairs of neighbours, pairs of pairs, and so on.
 
-    The sum of an aligned stretch of 2^p parts is a part of the sum of all, so that it may be taken elsewhere
-    without changing a digit.
+    The sum of an aligned run of 2^p parts is a term of the whole sum, so another process can compute it without
+    changing a digit.
     """
     waiting: list[tuple[int, Any]] = []
     for part in parts:
@@ -330,15 +450,15 @@ class ArrayRows(Rows):
         self.blocks = _threads.row_blocks(len(X)) if blocks is None else blocks
 
     def read(self, rows: slice) -> np.ndarray:
-        """Return one block, a view."""
+        """Return a view of one block; see :meth:`Rows.read`."""
         return self._X[rows]
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return few rows."""
+        """Return a small number of rows; see :meth:`Rows.take`."""
         return self._X[rows]
 
     def through(self, function: Callable[[np.ndarray], np.ndarray]) -> ArrayRows:
-        """Apply the function now, block by block, so that each pass finds the result."""
+        """Apply the function once, block by block, and store the result; see :meth:`Rows.through`."""
         out = np.empty(self.shape, dtype=self.dtype)
 
         def write(rows: slice) -> None:
@@ -350,14 +470,14 @@ class ArrayRows(Rows):
         return ArrayRows(out, self.blocks, self.threads).weighed(self._weight)
 
 
-# Columns of files are kept in a scratch file if they are larger than this.
+# Columns of files that are larger than this are stored in a scratch file.
 _HELD_BYTES = 64_000_000
 
 
 class MappedRows(Rows):
-    """Rows of a file, seen through a memory map of any order: a block is copied when its turn comes.
+    """Rows of a memory-mapped file in C or Fortran order; each block is copied when it is needed.
 
-    The operating system reads ahead, and with several threads one block is read while others are worked on.
+    The operating system reads ahead, and with several threads blocks are read while others are processed.
     """
 
     shape: tuple[int, int]
@@ -378,22 +498,55 @@ class MappedRows(Rows):
         self.blocks: Sequence[slice] = _threads.row_blocks(len(X)) if blocks is None else blocks
 
     def _made(self, raw: np.ndarray) -> np.ndarray:
-        # A plain array first: a memmap's own arithmetic looks after its file at every step.
+        # Convert to a plain array first: arithmetic on a memmap has an overhead at every step.
         block = np.asarray(raw, dtype=self.dtype)
         if not self._functions:
             return np.ascontiguousarray(block)
         return pass_through(block, self._functions, np.empty(block.shape, dtype=self.dtype))
 
     def read(self, rows: slice) -> np.ndarray:
-        """Return one block, read from the file."""
+        """Read one block from the file.
+
+        Parameters
+        ----------
+        rows : slice
+            The positions of the rows, usually one of `blocks`.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in C order.
+        """
         return self._made(self._X[rows])
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return few rows, read from the file."""
+        """Read a small number of rows from the file.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in the order of `rows`.
+        """
         return self._made(self._X[rows])
 
     def through(self, function: Callable[[np.ndarray], np.ndarray]) -> MappedRows:
-        """Apply the function to each block when it is read."""
+        """Transform the rows with a function, which is applied to each block when it is read.
+
+        Parameters
+        ----------
+        function : callable
+            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
+
+        Returns
+        -------
+        rows : MappedRows
+            The transformed rows.
+        """
         functions = (*self._functions, function)
         rows = MappedRows(
             self._X, self.blocks, threads=self.threads, functions=functions, scratch=self._scratch
@@ -401,7 +554,23 @@ class MappedRows(Rows):
         return rows.weighed(self._weight)
 
     def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
-        """Return a column; one with a width is made anew at every look."""
+        """Create a column of values, which are computed when they are first used.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The type of the values.
+        recipe : callable
+            Computes the values of a :class:`Block`.
+        width : int, optional
+            The number of values for each row. Such a column is not stored but recomputed at every use. By
+            default one value is stored for each row.
+
+        Returns
+        -------
+        column : Column
+            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`whole`.
+        """
         if width is not None:
             return _LocalColumn(recipe, [None] * len(self.blocks), None)
         return super().column(dtype, recipe)
@@ -409,29 +578,44 @@ class MappedRows(Rows):
     def _held(self, dtype: np.dtype) -> np.ndarray:
         if len(self) * dtype.itemsize <= _HELD_BYTES:
             return super()._held(dtype)
-        with tempfile.TemporaryFile(dir=self._scratch) as file:  # it goes with the array
-            if hasattr(os, "posix_fallocate"):  # a full disk would end the process at the first write
+        with tempfile.TemporaryFile(dir=self._scratch) as file:  # deleted together with the array
+            if hasattr(os, "posix_fallocate"):  # else a full disk would kill the process at the first write
                 with naming_file(self._scratch or tempfile.gettempdir()):
                     os.posix_fallocate(file.fileno(), 0, len(self) * dtype.itemsize)
             return np.memmap(file, dtype=dtype, mode="w+", shape=(len(self),))
 
     def map(self, work: Work[T], column: Column | None = None, **how: Any) -> Iterator[T]:
-        """Yield what ``work(block)`` returns for each block, in order."""
+        """Yield the result of ``work(block)`` for each block, in order.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each :class:`Block`.
+        column : Column, optional
+            The column whose values are available as ``block.kept``.
+        **how
+            Passed to :meth:`Rows.map`.
+
+        Returns
+        -------
+        results : iterator
+            The results for the blocks.
+        """
         _check_whole(self._X)
         return super().map(work, column, **how)
 
 
-# Kinds of data that lie elsewhere: the package that a type comes from, and what makes rows of it.
+# Data stored outside this process: the package that defines the type, and the function that makes it Rows.
 _ELSEWHERE = {"dask": ("likewise.distributed", "rows_of")}
 
 
 def lies_elsewhere(X: Any) -> bool:
-    """Tell whether X is of a kind that is not in this process."""
+    """Return whether X is stored outside this process, like a Dask array."""
     return type(X).__module__.partition(".")[0] in _ELSEWHERE
 
 
 def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
-    """Return an array, a memory map or data that lie elsewhere as rows; rows stay what they are."""
+    """Return an array, a memory map or a Dask collection as :class:`Rows`; rows are returned as they are."""
     if isinstance(X, Rows):
         return X if weight is None else X.weighed(weight)
     if lies_elsewhere(X):
@@ -445,29 +629,30 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
 
 
 def drawn_rows(n_rows: int, size: int, rng: np.random.RandomState) -> np.ndarray:
-    """Draw `size` different rows of `n_rows`, ascending, in memory for as many as are drawn."""
+    """Draw `size` distinct rows of `n_rows`, in ascending order, with memory for O(size) rows."""
     if n_rows <= 4 * size:
         return np.sort(rng.permutation(n_rows)[:size])
     drawn = np.empty(0, dtype=np.int64)
-    while len(drawn) < size:  # once, as a rule: some more are drawn than are wanted
+    while len(drawn) < size:  # usually once, since more rows are drawn than needed
         more = rng.randint(0, n_rows, size=size + size // 4, dtype=np.int64)
         drawn = np.unique(np.concatenate([drawn, more]))
     return drawn[np.sort(rng.permutation(len(drawn))[:size])]
 
 
 def block_rows_within(memory: int, n_features: int) -> int:
-    """Return how many rows one thread may work on within `memory` bytes, at most the usual number.
+    """Return the number of rows in a block that one thread can process within `memory` bytes.
 
-    A pass makes at most two copies in float64 of a block beside the block itself, and some ten numbers a row.
+    It is at most the default number. A pass needs at most two float64 copies of a block beside the block
+    itself, and about ten numbers for each row.
     """
     return max(1, min(_threads.BLOCK_ROWS, memory // (24 * n_features + 80)))
 
 
 def _check_whole(X: np.ndarray) -> None:
-    """Refuse a memory map whose file was cut since: reading beyond its end would end the process."""
+    """Refuse a memory map whose file was truncated: reading beyond its end would kill the process."""
     name = getattr(X, "filename", None)
     if not isinstance(X, np.memmap) or name is None or not os.path.isfile(name):
-        return  # a removed file stays readable as long as it is mapped
+        return  # a deleted file stays readable as long as it is mapped
     size, needed = os.path.getsize(name), X.offset + X.nbytes
     if size < needed:
         raise OSError(f"{name} has shrunk from {needed:,} to {size:,} bytes since it was opened.")

@@ -1,4 +1,4 @@
-"""Rows of files larger than memory, for the methods that read them in blocks."""
+"""Data in files larger than memory, read in blocks."""
 
 from __future__ import annotations
 
@@ -27,25 +27,24 @@ def _blocks(n_rows: int, n_features: int, memory_limit: int | None, block_rows: 
 
 
 class MemmapRows(MappedRows):
-    """Rows of a NumPy file or memory map, read in blocks: pass it to ``fit`` and ``predict`` in place of X.
+    """Rows of a NumPy file or memory map, read in blocks. Pass it to ``fit`` and ``predict`` as X.
 
-    A bare `numpy.memmap` may be passed as well; this class is for choosing the size of the blocks.
+    A bare `numpy.memmap` can be passed as well; this class lets you choose the size of the blocks.
 
     Parameters
     ----------
     source : path or numpy.memmap
         A ``.npy`` file of two axes, or a memory map of two axes in C or Fortran order.
     memory_limit : int, optional
-        The most bytes that one thread may take for the block it works on. None means blocks of 32,768 rows,
-        and it never makes them larger.
+        Maximum number of bytes that one thread uses for its block. Blocks have at most 32,768 rows, which is
+        also the default.
     block_rows : int, optional
-        How many rows a block has, whatever the memory limit says.
+        The number of rows in a block. It takes precedence over `memory_limit`.
 
     Notes
     -----
-    float32 stays float32, all else becomes float64 block by block. Rows cut in blocks of the same size give
-    the same result as the array in memory, bit for bit; other sizes change the order in which numbers are
-    added up.
+    float32 data stay float32; all other types are converted to float64 block by block. Blocks of the default
+    size give the same result as the array in memory, bit for bit. Other sizes change the order of summation.
 
     Examples
     --------
@@ -76,11 +75,11 @@ class MemmapRows(MappedRows):
 
 
 class ParquetRows(MappedRows):
-    """Rows of a Parquet file or a folder of them, read in blocks: pass it to ``fit`` and ``predict`` as X.
+    """Rows of a Parquet file or a folder of them, read in blocks. Pass it to ``fit`` and ``predict`` as X.
 
-    A fit passes over the rows many times, and turning columns into rows costs more than reading them. So
-    when the rows are first asked for, they are written row by row to a scratch file, and every pass maps
-    that. It takes n_samples x n_features x 4 or 8 bytes of disk, and goes with this object.
+    A fit passes over the rows many times, and converting columns to rows costs more than reading them. So the
+    rows are written row by row to a scratch file when they are first needed, and all passes map that file. It
+    takes n_samples x n_features x 4 or 8 bytes of disk space, and is deleted together with this object.
 
     Parameters
     ----------
@@ -88,12 +87,12 @@ class ParquetRows(MappedRows):
         A Parquet file, or a folder: all files below it whose names end in ``.parquet``, sorted. A URL, such
         as ``s3://bucket/rows``, is opened by fsspec.
     columns : sequence of str, optional
-        The columns to use, in this order. None means all.
+        The columns to use, in this order. By default all columns are used.
     memory_limit, block_rows : int, optional
-        As in :class:`MemmapRows`. Reading takes one row group's pages of each column beside it.
+        As in :class:`MemmapRows`. Reading needs additional memory for the pages of one row group.
     scratch : path, optional
-        The folder for the scratch file. None means the system's folder for temporary files; choose another
-        if that one lies in memory.
+        The folder for the scratch file. By default the system's folder for temporary files; choose another
+        one if that is kept in memory.
 
     Attributes
     ----------
@@ -136,7 +135,7 @@ class ParquetRows(MappedRows):
         self.names: tuple[str, ...] = self.columns
         n_rows = sum(one.n_rows for one in self._footers)
         blocks = _blocks(n_rows, len(self.columns), memory_limit, block_rows)
-        # No rows are held: this stands for the file's shape and dtype until the rows are asked for.
+        # Takes no memory: a placeholder with the file's shape and dtype until the rows are needed.
         like = np.broadcast_to(dtype.type(0), (n_rows, len(self.columns)))
         super().__init__(like, blocks, scratch=scratch)
         self._written = False
@@ -145,7 +144,7 @@ class ParquetRows(MappedRows):
         """Write the scratch file, once."""
         if self._written or not len(self):
             return
-        # It has no name where the system allows that, so nothing is left behind.
+        # Where the system allows it, the file has no name, so nothing is left behind.
         with tempfile.TemporaryFile(dir=self._scratch) as file:
             try:
                 for rows in self._decoded():
@@ -161,28 +160,76 @@ class ParquetRows(MappedRows):
         self._written = True
 
     def _decoded(self) -> Iterator[np.ndarray]:
-        """Yield the rows in order, some at a time, row-major."""
+        """Yield the rows in order, in batches in C order."""
         most = max(rows.stop - rows.start for rows in self.blocks)
         for one in self._footers:
             for batch in batches(one, self.columns, most):
                 yield rows_of_batch(batch, self.columns, self.dtype)
 
     def read(self, rows: slice) -> np.ndarray:
-        """Return one block."""
+        """Read one block from the scratch file.
+
+        Parameters
+        ----------
+        rows : slice
+            The positions of the rows, usually one of `blocks`.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in C order.
+        """
         self._write()
         return super().read(rows)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return few rows."""
+        """Read a small number of rows from the scratch file.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in the order of `rows`.
+        """
         self._write()
         return super().take(rows)
 
     def through(self, function: Any) -> MappedRows:
-        """Apply the function to each block when it is read."""
+        """Transform the rows with a function, which is applied to each block when it is read.
+
+        Parameters
+        ----------
+        function : callable
+            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
+
+        Returns
+        -------
+        rows : MappedRows
+            The transformed rows.
+        """
         self._write()
         return super().through(function)
 
     def map(self, work: Any, column: Any = None, **how: Any) -> Iterator[Any]:
-        """Yield what ``work(block)`` returns for each block, in order."""
+        """Yield the result of ``work(block)`` for each block, in order.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each block.
+        column : Column, optional
+            The column whose values are available as ``block.kept``.
+        **how
+            Further options of the pass.
+
+        Returns
+        -------
+        results : iterator
+            The results for the blocks.
+        """
         self._write()
         return super().map(work, column, **how)

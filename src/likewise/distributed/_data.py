@@ -1,4 +1,4 @@
-"""Data on a cluster as rows: Dask arrays and dataframes, checked before anything is made of them."""
+"""Conversion of Dask arrays, Dask dataframes and Parquet files to rows on a cluster, with checks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,27 @@ from likewise.distributed._errors import connected, explained
 from likewise.distributed._parquet import read_parquet
 from likewise.distributed._rows import DaskRows
 
-# A pass makes some copies of a block beside the chunk that it lies in, and Dask wants room for messages.
+# A pass copies parts of a chunk, and Dask needs memory for messages.
 _CHUNKS_IN_MEMORY = 3
 
 
 def rows_of(data: Any, client: Any = None) -> DaskRows:
-    """Return a Dask array or dataframe of numbers as rows on a client's cluster, the current one if None.
+    """Return a Dask collection of numbers, or Parquet files, as rows on a cluster.
 
-    A path or a URL is that of Parquet files. The chunks are computed once and held by the cluster. float32
-    stays float32, all else becomes float64.
+    The chunks are computed once and kept in the memory of the workers. float32 data stay float32; all other
+    types are converted to float64.
+
+    Parameters
+    ----------
+    data : dask.array.Array, dask.dataframe.DataFrame, path or URL
+        The rows. A path or URL is read as Parquet files.
+    client : distributed.Client, optional
+        The client of the cluster; by default the current one.
+
+    Returns
+    -------
+    rows : DaskRows
+        The rows, which ``fit`` and ``predict`` accept as X.
     """
     if isinstance(data, DaskRows):
         return data
@@ -28,7 +40,7 @@ def rows_of(data: Any, client: Any = None) -> DaskRows:
     if isinstance(data, str | os.PathLike):
         data = read_parquet(data, client=client)
     names = _names(data)
-    with client.as_current():  # what has to be counted is counted on this cluster
+    with client.as_current():  # compute chunk lengths on this cluster
         array = _as_array(data, client)
     if array.ndim != 2:
         raise ValueError(f"rows must have two axes; the Dask array has the shape {array.shape}.")
@@ -71,7 +83,7 @@ def _as_array(data: Any, client: Any) -> Any:
 
 
 def _check_memory(array: Any, client: Any) -> None:
-    """Refuse chunks that no worker could work on."""
+    """Refuse chunks that do not fit into the memory of a worker."""
     workers = explained(client, lambda: client.scheduler_info(n_workers=-1))["workers"]
     limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
     largest = max(int(n) for n in array.chunks[0]) * array.shape[1] * array.dtype.itemsize
