@@ -425,8 +425,8 @@ def _nothing(block: Block) -> None:
 def added(parts: Iterable[Any]) -> Any:
     """Sum the parts with ``+`` in a fixed order: pairs of neighbours, pairs of pairs, and so on.
 
-    The sum of an aligned run of 2^p parts is a term of the whole sum, so another process can compute it without
-    changing a digit.
+    The sum of an aligned run of 2^p parts is a term of the whole sum, so another process can compute it and
+    the total stays the same to the last digit.
     """
     waiting: list[tuple[int, Any]] = []
     for part in parts:

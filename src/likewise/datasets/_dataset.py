@@ -21,35 +21,56 @@ Label = str | int
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Dataset:
-    """Rows, their labels, and where they come from. Fields that a set does not have are None.
+    """A loaded data set: features, labels, and their source. Fields that a data set lacks are None.
 
-    Attributes
+    Parameters
     ----------
-    name, origin, citation, licence : str
-        The catalogue's name, where this copy was found, what to cite, under which terms.
-    X : ndarray of float64 or CSR array, of shape (n_samples, n_features)
-        The features. NaN marks a missing value of the original.
-    y : ndarray of shape (n_samples,)
-        The class of each row, with the values that the source uses: integers where all are, else strings.
-    feature_names, target_names : tuple of str
-        ``target_names[k]`` names the k-th smallest value of `y`.
-    bags, bag_labels : ndarray of shape (n_samples,), mapping of bag to labels
-        For rows in bags: each row's bag, and the sorted labels of each bag.
-    X_unlabelled, bags_unlabelled : ndarray
-        Further rows of those bags, whose label is not known.
-    Y, label_names : ndarray of shape (n_samples, n_labels), tuple of str
-        For several labels a row: the indicators and the names of their columns.
-    hierarchy : tuple of (parent, child)
-        The tree over the labels; its top is ``"root"``. A row of `Y` that holds a label holds every
-        ancestor of it that has a column.
-    texts : tuple of str
+    name : str
+        The name of the data set in the catalogue.
+    origin : {"scikit-learn", "folder", "openml"}
+        Where this copy was found.
+    citation, licence : str
+        What to cite, and the terms of use.
+    X : ndarray of float64 or CSR array, of shape (n_samples, n_features), optional
+        The features. NaN marks a value that is missing in the original.
+    y : ndarray of shape (n_samples,), optional
+        The class of each row, with the values that the source uses: integers if all of them are, else
+        strings.
+    feature_names, target_names : tuple of str, optional
+        The names of the columns of `X` and of the classes; ``target_names[k]`` names the k-th smallest value
+        of `y`.
+    bags : ndarray of shape (n_samples,), optional
+        The bag of each row.
+    bag_labels : mapping of bag to tuple of labels, optional
+        The labels of each bag, sorted.
+    X_unlabelled : ndarray of shape (n_unlabelled, n_features), optional
+        Further rows of these bags, whose class is not known.
+    bags_unlabelled : ndarray of shape (n_unlabelled,), optional
+        The bag of each row of `X_unlabelled`.
+    Y : ndarray of shape (n_samples, n_labels), optional
+        Indicators of the labels, for data with several labels for each row.
+    label_names : tuple of str, optional
+        The names of the columns of `Y`.
+    hierarchy : tuple of (parent, child), optional
+        The edges of the tree of labels, whose top is ``"root"``. A row of `Y` with a label also has all
+        ancestors of the label that have a column.
+    texts : tuple of str, optional
         The texts, in the order of `y`.
-    split : ndarray of str
-        The part of each row in the published split: "train", "test", "valid" or "trainval".
-    views : ndarray of str
-        The block that each column belongs to.
-    ids : ndarray of str
-        The source's name of each row.
+    split : ndarray of str, of shape (n_samples,), optional
+        The part of the published split that each row belongs to: "train", "test", "valid" or "trainval".
+    views : ndarray of str, of shape (n_features,), optional
+        The group of features that each column belongs to.
+    ids : ndarray of str, of shape (n_samples,), optional
+        The name of each row in the source.
+
+    Examples
+    --------
+    >>> from likewise.datasets import load
+    >>> iris = load("iris")
+    >>> iris
+    Dataset('iris': X 150 x 4, 3 classes; from scikit-learn)
+    >>> iris.X.shape, iris.y.shape
+    ((150, 4), (150,))
     """
 
     name: str
@@ -73,15 +94,20 @@ class Dataset:
     ids: npt.NDArray[np.str_] | None = None
 
     def supervision(self, labelled: float = 1.0, *, random_state: RandomStateLike = None) -> Supervision:
-        """Return what is known of the rows besides their features, as hints: the bags and their labels.
+        """Return the bags and their labels as hints.
 
         Parameters
         ----------
         labelled : float, default=1.0
-            The share of the bags that keep their labels; see
+            The fraction of the bags that keep their labels; see
             :func:`likewise.supervision.sample_bag_labels`.
-        random_state : int, RandomState or None
-            The seed of that choice.
+        random_state : int, RandomState or None, default=None
+            The seed for choosing these bags.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints with bags only.
 
         Examples
         --------

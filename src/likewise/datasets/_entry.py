@@ -1,4 +1,4 @@
-"""One line of the catalogue."""
+"""An entry of the catalogue."""
 
 from __future__ import annotations
 
@@ -11,33 +11,47 @@ Origin = Literal["scikit-learn", "folder", "openml"]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What is known of a data set before it is loaded.
+    """The description of a data set in the catalogue, available before it is loaded.
 
-    Attributes
+    Parameters
     ----------
     name : str
-        What :func:`~likewise.datasets.load` calls it.
+        The name for :func:`~likewise.datasets.load`.
     n_rows, n_columns, n_classes : int
-        Rows, features (0 where there are none) and classes; for "multilabel", the number of labels.
-    kind : {"labels", "bags", "multilabel", "text"}
-        One class a row; rows in labelled bags; several labels a row; texts with one class each.
+        The numbers of rows, features (0 if there are none) and classes; for "multilabel", the number of
+        labels.
     files : tuple of (str, str)
-        File names and their SHA-256. The first one holds the rows.
-    source, citation, licence, note : str
-        Where it comes from, what to cite, under which terms, and what to watch for. Check the licence at
-        the source before passing data on.
-    n_bags : int or None
+        File names and their SHA-256. The first file holds the rows.
+    source, citation, licence : str
+        Where the data come from, what to cite, and the terms of use. Check the licence at the source before
+        you redistribute the data.
+    kind : {"labels", "bags", "multilabel", "text"}, default="labels"
+        One class for each row; rows in labelled bags; several labels for each row; texts with one class each.
+    n_bags : int, optional
         The number of bags, for "bags".
-    sklearn_copy : str or None
-        The set that scikit-learn ships: ``sklearn.datasets.load_<sklearn_copy>``.
-    openml_id : int or None
-        Its number at OpenML.
-    parent, keep : str or None, tuple of str
-        For a part of another set: that set, and the classes to keep.
-    class_names : tuple of str
-        Names of the classes in the sorted order of their values, where the file holds numbers.
-    aliases : tuple of str
-        Other names that `load` takes.
+    sklearn_copy : str, optional
+        The data set that scikit-learn ships: ``sklearn.datasets.load_<sklearn_copy>``.
+    openml_id : int, optional
+        The number of the data set at OpenML.
+    parent : str, optional
+        The data set that this one is a part of.
+    keep : tuple of str, default=()
+        The classes of `parent` to keep.
+    class_names : tuple of str, default=()
+        The names of the classes in the sorted order of their values, if the file holds numbers.
+    aliases : tuple of str, default=()
+        Other names that `load` accepts.
+    note : str, default=""
+        What to be aware of when using the data.
+
+    Examples
+    --------
+    >>> from likewise.datasets import catalogue
+    >>> entry = catalogue()["iris"]
+    >>> entry.n_rows, entry.n_classes, entry.kind
+    (150, 3, 'labels')
+    >>> "scikit-learn" in entry.origins
+    True
     """
 
     name: str
@@ -60,7 +74,7 @@ class Entry:
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """Where `load` can look for it, in this order; a part of another set is also where that one is."""
+        """Where `load` looks for the data set, in this order. A part is also found where its parent is."""
         found: list[Origin] = ["folder"]
         if self.sklearn_copy is not None:
             found.insert(0, "scikit-learn")

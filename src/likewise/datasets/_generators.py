@@ -1,4 +1,4 @@
-"""Toy problems whose answer is known, made from a seed."""
+"""Generators of synthetic data sets with known classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,24 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Toy:
-    """Rows with the grouping that is meant, and, where there is one, another that is as plain to see."""
+    """A synthetic data set with its classes and, optionally, another grouping that is equally clear.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The features.
+    y : ndarray of shape (n_samples,)
+        The class of each row.
+    y_other : ndarray of shape (n_samples,), optional
+        The other grouping.
+
+    Examples
+    --------
+    >>> from likewise.datasets import make_two_views
+    >>> toy = make_two_views(60, random_state=0)
+    >>> toy.X.shape, toy.y.shape, toy.y_other.shape
+    ((60, 2), (60,), (60,))
+    """
 
     X: FloatArray
     y: IntArray
@@ -27,18 +44,25 @@ class Toy:
 
 @dataclass(frozen=True, eq=False)
 class LabelTree:
-    """Rows with several labels that lie on a tree, complete and as they were observed.
+    """A synthetic data set with several labels for each row, which form a tree and are partly missing.
 
-    Attributes
+    Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         The features.
     Y : ndarray of bool, of shape (n_samples, n_labels)
-        All labels; a row that has a label has that label's parent.
+        The complete labels. A row with a label also has the parent of the label.
     Z : ndarray of bool, of shape (n_samples, n_labels)
-        The labels that were observed: those of `Y` less the ones that went missing.
+        The observed labels: those of `Y` without the missing ones.
     parents : ndarray of shape (n_labels,)
-        The parent of each label, -1 for a child of the root. Parents stand before their children.
+        The parent of each label, -1 for a child of the root. Parents come before their children.
+
+    Examples
+    --------
+    >>> from likewise.datasets import make_label_tree
+    >>> tree = make_label_tree(50, 4, random_state=0)
+    >>> tree.X.shape, tree.Y.shape, tree.parents.shape
+    ((50, 10), (50, 4), (4,))
     """
 
     X: FloatArray
@@ -61,32 +85,32 @@ def make_two_views(
     n_noise: int = 0,
     random_state: RandomStateLike = None,
 ) -> Toy:
-    """Make blobs that can be split in two ways, of which the less wide one is meant.
+    """Generate blobs that can be grouped in two ways, where k-means finds the grouping that is not wanted.
 
-    The blobs stand on a grid. The column of the grid is the group that is meant, `y`; its row is another
-    group, `y_other`. Both are equally clean, 6 standard deviations from one to the next, but the second
-    axis is `stretch` times as wide, so that k-means with `n_groups` clusters finds `y_other`: with the
-    default stretch and up to four groups, its ARI with `y` is below 0.2. A few links between rows of the
-    same column show that the second axis does not count, and a method that learns a weight for each
-    feature then finds `y`.
+    The blobs form a grid. The column of a blob is its class, `y`; the row is another grouping, `y_other`.
+    Both are equally well separated, with 6 standard deviations between neighbours, but the second axis is
+    `stretch` times as wide. k-means with `n_groups` clusters therefore finds `y_other`: with the default
+    stretch and up to four groups, its ARI with `y` is below 0.2. A few links between rows of the same column
+    show that the second axis is irrelevant, and a method that learns a weight for each feature then finds
+    `y`.
 
     Parameters
     ----------
     n_samples : int, default=300
         Number of rows.
     n_groups : int, default=3
-        Number of groups of either kind.
+        Number of groups in each of the two groupings.
     stretch : float, default=3.0
-        How many times as wide the second axis is; above 1. Near 1, k-means finds neither grouping.
+        The width of the second axis relative to the first; above 1. Near 1, k-means finds neither grouping.
     n_noise : int, default=0
-        Number of further features that say nothing, as wide as a group is on the first axis.
-    random_state : int, RandomState or None
+        Number of additional features of pure noise, with the variance of one group.
+    random_state : int, RandomState or None, default=None
         The seed.
 
     Returns
     -------
     Toy
-        `X` of shape (n_samples, 2 + n_noise), `y` and `y_other`. All blobs have the same size, to one
+        `X` of shape (n_samples, 2 + n_noise), `y` and `y_other`. The sizes of the blobs differ by at most one
         row.
 
     Examples
@@ -116,7 +140,7 @@ def make_two_views(
 
 
 def make_moons(n_samples: int = 300, *, noise: float = 0.06, random_state: RandomStateLike = None) -> Toy:
-    """Make two interleaved half circles, which no two centres can tell apart.
+    """Generate two interleaved half circles, which k-means with two centres cannot separate.
 
     Parameters
     ----------
@@ -124,7 +148,7 @@ def make_moons(n_samples: int = 300, *, noise: float = 0.06, random_state: Rando
         Number of rows.
     noise : float, default=0.06
         Standard deviation of the noise on each coordinate; the circles have radius 1.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         The seed.
 
     Returns
@@ -153,23 +177,28 @@ def make_label_tree(
     missing_rate: float = 0.3,
     random_state: RandomStateLike = None,
 ) -> LabelTree:
-    """Make rows with several labels from a random tree over the labels, and lose some of the labels.
+    """Generate rows with several labels from a random tree of labels, and remove some of the labels.
 
-    The tree is drawn label by label, each under the root or an earlier label. A row can have label c only
-    if it has the parent of c, and then has it if w_c · x, plus logistic noise, is above a threshold, set so
-    that 0.6 of the rows that have the parent have c. Of the labels of a row each goes missing with
-    probability `missing_rate`, whatever becomes of the others; no label is ever added. So
+    The tree is drawn label by label, each below the root or an earlier label. A row can have label c only
+    if it has the parent of c. It then has c if w_c · x plus logistic noise is above a threshold, which is set
+    so that 60 % of the rows with the parent have c. Each label of a row is missing with probability
+    `missing_rate`, independently of the others; no label is ever added. So
     P(z = 1 | y = 1) = 1 - `missing_rate` and P(z = 1 | y = 0) = 0.
 
     Parameters
     ----------
-    n_samples, n_labels, n_features : int
-        The sizes: rows (300), labels (8) and features (10), which are standard normal.
+    n_samples : int, default=300
+        Number of rows.
+    n_labels : int, default=8
+        Number of labels.
+    n_features : int, default=10
+        Number of features, which are standard normal.
     max_depth : int, default=3
-        The longest way from the root to a label; the rarest labels have about 0.6^max_depth of the rows.
+        The maximum depth of a label; the rarest labels occur in a fraction of about 0.6^max_depth of the
+        rows.
     missing_rate : float, default=0.3
-        The probability that a label is missing, from 0 up to, but not including, 1.
-    random_state : int, RandomState or None
+        The probability that a label is missing: at least 0 and below 1.
+    random_state : int, RandomState or None, default=None
         The seed.
 
     Returns

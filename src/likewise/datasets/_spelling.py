@@ -1,4 +1,4 @@
-"""Spelled texts: each word is a bag, each of its letters a row."""
+"""Spelled texts: each word is a bag, and each of its letters is a row."""
 
 from __future__ import annotations
 
@@ -21,22 +21,31 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, eq=False)
 class Spelling:
-    """A text as rows in bags.
+    """A spelled text: its words as bags, and their letters as rows.
 
-    Attributes
+    Parameters
     ----------
     X : ndarray of shape (n_letters, n_features)
-        One row for each letter of the text.
+        The features of each letter of the text.
     y : ndarray of str, of shape (n_letters,)
         The letter of each row, in upper case.
     bags : ndarray of shape (n_letters,)
-        The word of each row, numbered from 0.
+        The word of each row, as a number from 0.
     bag_labels : mapping of int to tuple of str
-        The letters of each word, sorted, each once.
+        The distinct letters of each word, sorted.
     words : tuple of str
         The words in upper case.
-    rows : ndarray of shape (n_letters,) or None
-        The row of the given `X` that each row is a copy of; None if there was none given.
+    rows : ndarray of shape (n_letters,), optional
+        The row of the `X` passed to :func:`spell` that each row is a copy of; None if no `X` was passed.
+
+    Examples
+    --------
+    >>> from likewise.datasets import spell
+    >>> spelled = spell("Twas brillig", random_state=0)
+    >>> spelled.X.shape, spelled.words
+    ((11, 16), ('TWAS', 'BRILLIG'))
+    >>> "".join(spelled.y[spelled.bags == 1])
+    'BRILLIG'
     """
 
     X: npt.NDArray[np.float64]
@@ -47,8 +56,23 @@ class Spelling:
     rows: npt.NDArray[np.int64] | None = None
 
     def supervision(self, labelled: float = 1.0, *, random_state: RandomStateLike = None) -> Supervision:
-        """Return words and their letters as hints; `labelled` is the share of words whose letters are told.
+        """Return the words and their letters as hints.
 
+        Parameters
+        ----------
+        labelled : float, default=1.0
+            The fraction of the words whose letters are known; see
+            :func:`likewise.supervision.sample_bag_labels`.
+        random_state : int, RandomState or None, default=None
+            The seed for choosing these words.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints with bags only.
+
+        Examples
+        --------
         >>> spell("Twas brillig", random_state=0).supervision(labelled=0.5, random_state=0)
         Supervision(11 rows: 2 bag(s), 1 of them labelled)
         """
@@ -68,43 +92,45 @@ def spell(
     hyphens: bool = False,
     random_state: RandomStateLike = None,
 ) -> Spelling:
-    """Spell a text with pictures of letters: multi-instance data with a known answer.
+    """Spell a text with samples of letters: multi-instance data with known classes.
 
-    Each word becomes a bag, and each of its letters a row, drawn from the rows of `X` whose label is that
-    letter, each at most once. What is told of a bag is which letters it holds, not which row is which. The
-    two poems of Briggs, Fern and Raich (2012), which Pei and Fern (2014) cluster, were spelled in this way.
+    Each word becomes a bag, and each of its letters a row. The row is drawn from the rows of `X` whose label
+    is that letter, each at most once. The labels of a bag say which letters it contains, not which row is
+    which. The two poems of Briggs, Fern and Raich (2012), which Pei and Fern (2014) cluster, were spelled in
+    this way.
 
     Parameters
     ----------
     text : str
-        The text. Letters are taken in upper case; all else parts words, except an apostrophe inside one.
-        Letters with accents need rows of their own in `X`.
+        The text. Letters are converted to upper case. All other characters separate words, except an
+        apostrophe inside a word. Letters with accents need rows of their own in `X`.
     X : array-like of shape (n_samples, n_features), optional
-        Rows to spell with, such as those of ``load("letter")``. Without them, each letter from A to Z is a
-        Gaussian blob in 16 dimensions, and each row a fresh draw from it.
+        Samples of letters, such as those of ``load("letter")``. By default each letter from A to Z is a
+        Gaussian blob in 16 dimensions, and each row a new draw from it.
     y : array-like of shape (n_samples,), optional
-        The letter of each row of `X`, in either case.
+        The letter of each row of `X`, in upper or lower case.
     replace : bool, default=False
-        Whether a row may be drawn more than once. Without it, a letter that the text has more often than `X`
-        has rows of it is an error.
+        Whether a row may be drawn more than once. If not, it is an error if a letter occurs more often in the
+        text than in `y`.
     exclude : array-like of int, optional
-        Rows of `X` that are not drawn, such as ``other.rows`` of another text, so that no row is in both.
+        Rows of `X` that must not be drawn, such as the `rows` of another text, so that the two share no row.
     hyphens : bool, default=False
-        Whether a hyphen inside a word joins it rather than parts it.
-    random_state : int, RandomState or None
+        Whether a word with a hyphen counts as one word.
+    random_state : int, RandomState or None, default=None
         The seed.
 
     Returns
     -------
     Spelling
-        Rows, letters, bags and the letters of each bag.
+        The rows, their letters, their bags and the letters of each bag.
 
     Notes
     -----
-    The cost is O(n_letters · n_features), after O(n_samples) for each letter to find its rows.
+    The cost is O(n_letters · n_features), plus O(n_samples) for each distinct letter.
 
-    Letter-Carroll as published has 166 words of 717 letters, and the poem gives 167 words of 718 letters: the
-    published set has "snicker-snack" as one word, which ``hyphens=True`` does too, and "back" without its K.
+    The published Letter-Carroll data set has 166 words with 717 letters, while the poem has 167 words with
+    718 letters: the data set has "snicker-snack" as one word, as with ``hyphens=True``, and "back" without
+    its K.
 
     Examples
     --------
@@ -131,7 +157,7 @@ def spell(
     rows = None
     if X is None:
         _must_know(set(letters.tolist()), set(_ALPHABET))
-        # The means lie 2.5 · sqrt(2 · 16), about 14 standard deviations, from one another.
+        # The means are about 2.5 · sqrt(2 · 16) = 14 standard deviations apart.
         means = rng.normal(scale=2.5, size=(len(_ALPHABET), 16))
         drawn = means[[_ALPHABET.index(letter) for letter in letters]]
         drawn = drawn + rng.normal(size=drawn.shape)
@@ -166,8 +192,8 @@ def _drawn(
     replace: bool,
     rng: np.random.RandomState,
 ) -> npt.NDArray[np.int64]:
-    """Return a row for each letter, or say which letters have too few."""
-    wanted, counts = np.unique(letters, return_counts=True)  # in sorted order, so that a seed fixes the draw
+    """Draw a row for each letter; raise an error that lists the letters with too few rows."""
+    wanted, counts = np.unique(letters, return_counts=True)  # sorted, so that the seed determines the draw
     pools = [np.flatnonzero(free & (known == letter)) for letter in wanted]
     short = [
         f"{letter} ({count} in the text, {len(pool)} rows)"

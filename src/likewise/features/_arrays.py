@@ -1,4 +1,4 @@
-"""Numbers that somebody made already: embeddings in a ``.npy`` file."""
+"""Precomputed features, such as embeddings, from a ``.npy`` file."""
 
 from __future__ import annotations
 
@@ -12,17 +12,27 @@ from likewise.features._features import Features, FloatArray, one_scale
 
 
 def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, of: str = "items") -> Features:
-    """Read rows of numbers from a ``.npy`` file, and bring them to mean variance 1 by one factor.
+    """Read features from a ``.npy`` file, and scale them by one factor to a mean variance of 1.
 
     Parameters
     ----------
     path : path
-        A file as ``numpy.save`` writes it, of shape (rows, features). One that holds Python objects is
-        refused, for reading it could run what somebody put there.
-    n_rows : int or None
-        How many rows there have to be.
-    of : str
-        What the rows are, for the message if there are more or fewer.
+        A file written by ``numpy.save``, with an array of shape (n_rows, n_features). A file with Python
+        objects is refused, because reading it could run code from the file.
+    n_rows : int, optional
+        The expected number of rows.
+    of : str, default="items"
+        What the rows are, for the error message if their number is wrong.
+
+    Returns
+    -------
+    features : Features
+        The scaled features.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read, or does not hold finite numbers of the expected shape.
     """
     name = os.fspath(path)
     try:
@@ -60,13 +70,13 @@ def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, o
 
 
 def holds_objects(file: IO[bytes]) -> bool:
-    """Return True for a file that NumPy cannot read without unpickling: an array of objects, or a pickle."""
+    """Return whether NumPy would have to unpickle the file: an array of objects, or a pickle."""
     try:
         version = np.lib.format.read_magic(file)
         formats = np.lib.format
         read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
         return bool(read(file)[2].hasobject)
-    except (ValueError, EOFError):  # np.load takes whatever is no array for a pickle
+    except (ValueError, EOFError):  # np.load treats everything that is not an array as a pickle
         file.seek(0)
         first = file.read(6)
         return bool(first) and not first.startswith((b"\x93NUMPY", b"PK"))

@@ -1,4 +1,4 @@
-"""What the functions of this room return, and the steps that they share."""
+"""The result of the feature functions, and the steps that they share."""
 
 from __future__ import annotations
 
@@ -15,25 +15,33 @@ import numpy.typing as npt
 from likewise.exceptions import FileFormatError
 
 FloatArray = npt.NDArray[np.floating[Any]]
-Step = Callable[[int, int], None]  # told how many of how many are done
+Step = Callable[[int, int], None]  # called with the number done and the total
 T = TypeVar("T")
 _SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Rows of numbers, and what they are.
+    """Numeric features of texts, images, sounds or tables.
 
-    Attributes
+    Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
         The features, all finite.
     said : str
-        What they are, in words.
-    notes : tuple of str
-        What else ought to be said.
-    failed : mapping of int to str
-        Which of the things given could not be read, by their place, and why. They have no row.
+        A description of the features for people.
+    notes : tuple of str, default=()
+        Further remarks, such as on columns that were not used.
+    failed : mapping of int to str, optional
+        The positions of the inputs that could not be read, and the reason for each. They have no row in `X`.
+        Empty by default.
+
+    Examples
+    --------
+    >>> from likewise.features import text_features
+    >>> features = text_features(["a red car", "a fast red car", "two small cats", "a small cat"])
+    >>> len(features.X), dict(features.failed)
+    (4, {})
     """
 
     X: FloatArray
@@ -43,22 +51,22 @@ class Features:
 
 
 def one_scale(X: FloatArray) -> FloatArray:
-    """Give a block mean variance 1 by one factor, so that its main directions stay the longest.
+    """Scale all columns by one factor to a mean variance of 1, which keeps their relative lengths.
 
-    Components of text are some tenths long, and a penalty on weights would hold them down: with it, on 3,000
-    texts of clinc150 under 64 labels, F1 was 0.60 before and 0.84 after.
+    Without scaling, the components of text have variances well below 1 and a penalty on weights suppresses
+    them: on 3,000 texts of clinc150 with 64 labels, F1 was 0.60 before scaling and 0.84 after.
     """
     spread = float(np.sqrt(X.var(axis=0, dtype=np.float64).mean()))
     return X / X.dtype.type(spread) if spread > 0 else X
 
 
 def main_directions(X: FloatArray, most: int, *, keep: float = 0.99) -> tuple[FloatArray, float]:
-    """Return rows along their main directions, and the share of the variance that is left.
+    """Return the principal components of the rows, and the fraction of the variance that they explain.
 
-    So many directions as hold `keep` of the variance, and `most` at most. This is principal components by the
-    eigenvectors of the covariance, summed over blocks of rows in float64: for some hundred columns and any
-    number of rows, exact and without a copy of `X`. Signs are chosen by the largest weight, so that the order
-    of the rows changes nothing but rounding.
+    As many components are kept as explain the fraction `keep` of the variance, but at most `most`. They are
+    the eigenvectors of the covariance, which is summed over blocks of rows in float64: exact for a few
+    hundred columns and any number of rows, and without a copy of `X`. The largest weight of each component is
+    positive, so that the order of the rows changes nothing but rounding.
     """
     mean = X.mean(axis=0, dtype=np.float64)
     total = np.zeros((X.shape[1], X.shape[1]))
@@ -69,7 +77,7 @@ def main_directions(X: FloatArray, most: int, *, keep: float = 0.99) -> tuple[Fl
     values, vectors = np.linalg.eigh(total)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     whole = float(values.sum())
-    if whole <= 1e-12 * len(X) * max(1.0, float(np.square(mean).sum())):  # all rows are the same
+    if whole <= 1e-12 * len(X) * max(1.0, float(np.square(mean).sum())):  # all rows are equal
         return np.zeros((len(X), 1), dtype=X.dtype), 1.0
     held = np.cumsum(values) / whole
     n = min(most, int(np.searchsorted(held, keep)) + 1, len(values))
@@ -85,10 +93,10 @@ def main_directions(X: FloatArray, most: int, *, keep: float = 0.99) -> tuple[Fl
 def each(
     things: Sequence[T], read: Callable[[T], FloatArray], *, what: str, progress: Step | None
 ) -> tuple[FloatArray, dict[int, str]]:
-    """Read every thing into a row of float32; return the rows, and which could not be read and why.
+    """Read each input into a row of float32; return the rows, and the reason for each input that failed.
 
-    Decoders let go of the interpreter's lock, so a few threads help. `read` says what is wrong by a
-    ValueError.
+    Decoders release the global interpreter lock, so a few threads help. `read` raises a ValueError for an
+    input that it cannot read.
     """
     rows: list[FloatArray] = []
     failed: dict[int, str] = {}
@@ -113,14 +121,14 @@ def _read_in_turn(things: Sequence[T], read: Callable[[T], FloatArray]) -> Itera
             return error
 
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
-        for start in range(0, len(things), 256):  # `map` alone would start on all of them at once
+        for start in range(0, len(things), 256):  # `map` alone would submit all of them at once
             yield from pool.map(tried, things[start : start + 256])
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a plain file for reading; a ValueError says why it cannot be."""
+    """Open a regular file for reading; raise a ValueError with the reason if that is not possible."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # to open a pipe would be to wait for ever
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait forever
             raise ValueError("it is not a plain file.")
         return open(path, "rb")
     except OSError as error:
@@ -128,7 +136,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def some(names: Sequence[str]) -> str:
-    """Name a few, and say how many more there are.
+    """List the first few names, and the number of the others.
 
     >>> some(["a", "b", "c", "d", "e"])
     'a, b, c and 2 more'
