@@ -1,4 +1,4 @@
-"""Starting points: must-link components, farthest-first walks, k-means++ draws; and the choice among them."""
+"""Initial cluster centres from must-link components, farthest-first traversal and k-means++."""
 
 from __future__ import annotations
 
@@ -26,13 +26,30 @@ __all__ = [
 ]
 
 
-# Beyond so many rows seeds are drawn from an overdrawn set of rows, which takes six passes for any number.
+# With more rows than this, seeds are drawn from an oversampled set of rows, which always takes six passes.
 MANY_ROWS = 2**19
 _ROUNDS = 5
 
 
 def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centroids and total weights of the components of two rows or more, heaviest first."""
+    """Return the centroids of the must-link components with at least two rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+    closure : Closure
+        The must-link components of the rows.
+    weight : ndarray of shape (n_samples,)
+        The weight of each row.
+
+    Returns
+    -------
+    centroids : ndarray of shape (n_components, n_features)
+        The weighted means of the components, in decreasing order of weight.
+    total : ndarray of shape (n_components,)
+        The total weight of each component; components without weight are left out.
+    """
     tied = Tied.of(X, closure, weight)
     use = tied.mass > 0
     centroids, total = tied.centroids[use], tied.mass[use]
@@ -42,7 +59,7 @@ def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> 
 
 @dataclass(frozen=True, eq=False)
 class Tied:
-    """Must-link components of two rows or more: rows, which component each is in, centroids and weights."""
+    """Must-link components with at least two rows: their rows, centroids and weights."""
 
     rows: np.ndarray
     place: np.ndarray
@@ -51,7 +68,7 @@ class Tied:
 
     @classmethod
     def of(cls, X: np.ndarray, closure: Closure, weight: np.ndarray, names: np.ndarray | None = None) -> Tied:
-        """Gather them. Row i of X, of which the closure speaks, is row ``names[i]``, or i."""
+        """Collect the components. Row i of X and of the closure is row ``names[i]`` of the data, or i."""
         rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
         found, place = np.unique(closure.component[rows], return_inverse=True)
         mass = np.bincount(place, weights=weight[rows], minlength=len(found))
@@ -61,7 +78,7 @@ class Tied:
         return cls(rows if names is None else names[rows], place, centroids, mass)
 
     def moved(self, rows: np.ndarray, X: np.ndarray) -> np.ndarray:
-        """Return drawn rows, those in a component at its centroid."""
+        """Return drawn rows, with rows in a component replaced by its centroid."""
         X = np.array(X, dtype=np.float64)
         at = np.searchsorted(self.rows, rows)
         at[at == len(self.rows)] = 0
@@ -72,9 +89,25 @@ class Tied:
 
 
 def farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
-    """Choose k of the points: the heaviest, then again and again the largest weight x squared distance.
+    """Choose k points by weighted farthest-first traversal.
 
-    Bilenko, Basu & Mooney 2004 start from such a walk over the centroids of the must-link components.
+    The first is the point with the largest weight. Each further one maximises weight x squared distance to
+    the nearest chosen point. Bilenko, Basu and Mooney (2004) initialise their centres in this way from the
+    centroids of the must-link components.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        The points.
+    weight : ndarray of shape (n_points,)
+        The weight of each point.
+    k : int
+        The number of points to choose.
+
+    Returns
+    -------
+    chosen : ndarray of shape (k, n_features)
+        The chosen points, in the order of choice.
     """
     chosen = [int(np.argmax(weight))]
     nearest = row_norms(points - points[chosen[0]], squared=True)
@@ -87,14 +120,32 @@ def farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray
 def extend_seeds(
     X: np.ndarray | Rows, seeds: np.ndarray, k: int, weight: np.ndarray | None, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Add rows to the seeds until there are k, each drawn in proportion to its squared distance to them.
+    """Add rows to the seeds by greedy k-means++ until there are k seeds.
 
-    Of ``2 + log k`` draws the one that brings the rows nearest is kept, as in greedy k-means++. With no
-    seeds the first is drawn by weight alone, and the draws are those of scikit-learn's `kmeans_plusplus`:
-    up to one block it is called itself, and beyond one block float32 rows are added up in float64, so that
-    a draw may fall on another row. Rows in blocks are passed over once for each seed; a block keeps the
-    distance of each of its rows to the nearest seed and returns sums, so that only the blocks that a draw
-    falls into are read again. Without `weight` rows have the weights that they bring.
+    Each further seed is drawn with probability proportional to its squared distance to the nearest seed. Of
+    ``2 + log k`` candidates, the one that reduces the sum of these distances most is kept. Without seeds, the
+    first is drawn by weight alone, and the draws equal those of scikit-learn's `kmeans_plusplus`. It is
+    called directly if the data fit in one block. With more blocks, float32 data are summed in float64, which
+    may change a draw. Each seed takes one pass over the blocks; only the blocks that contain a drawn row are
+    read again.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features) or Rows
+        The rows.
+    seeds : ndarray of shape (n_seeds, n_features)
+        The seeds so far; may be empty.
+    k : int
+        The total number of seeds.
+    weight : ndarray of shape (n_samples,) or None
+        The weight of each row. None uses the weights of `X` if it is a Rows, else 1.
+    rng : numpy.random.RandomState
+        The source of randomness.
+
+    Returns
+    -------
+    seeds : ndarray of shape (k, n_features)
+        The given seeds, followed by the new ones.
     """
     X = as_rows(X, weight=weight)
     seeds = np.asarray(seeds, dtype=np.float64).reshape(-1, X.shape[1])
@@ -116,12 +167,13 @@ def extend_seeds(
 
 
 def overdrawn(X: Rows, k: int, tied: Tied, rng: np.random.RandomState) -> Rows:
-    """Return few weighted points that stand for very many rows where k seeds are to be drawn.
+    """Return a small weighted sample that represents many rows when k seeds are drawn.
 
-    In the manner of k-means|| (Bahmani, Moseley, Vattani, Kumar & Vassilvitskii 2012): five times 2 k rows
-    are drawn in proportion to their squared distance to what was drawn before, and each then has the weight
-    of the rows that it is the nearest to. A must-link component is drawn and weighed as a whole: a drawn
-    row of one gives way to the centroid, and all its rows count where the centroid is.
+    In the manner of k-means|| (Bahmani, Moseley, Vattani, Kumar and Vassilvitskii 2012): in each of five
+    rounds, 2 k rows are drawn with probability proportional to their squared distance to the sample so far.
+    Each point of the sample then gets the weight of the rows that are nearest to it. A must-link component is
+    treated as a whole: a drawn row of a component is replaced by its centroid, and all its rows count at the
+    centroid.
     """
     nearest = _Nearest(X, None)
     points = tied.moved(*nearest.draw_by_weight(rng))
@@ -139,16 +191,16 @@ def overdrawn(X: Rows, k: int, tied: Tied, rng: np.random.RandomState) -> Rows:
 
 
 def _mass_near(points: np.ndarray, without: np.ndarray, block: Block) -> np.ndarray:
-    """Return the weight of the rows of a block that each point is the nearest to, some rows left out."""
+    """Return the weight of the rows of a block that are nearest to each point, excluding some rows."""
     return _nearest_point(points, block.X, block.weight_without(without))[1]
 
 
 def _nearest_point(points: np.ndarray, X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which point each row is the nearest to, and the weight of the rows of each point."""
+    """Return the nearest point of each row, and the total weight of the rows of each point."""
     from likewise.kernels import assign
 
     W, b = -2.0 * points, row_norms(points, squared=True)
-    if len(W) % 2:  # the kernel takes points two at a time
+    if len(W) % 2:  # the kernel processes points in pairs
         W, b = np.vstack([W, np.zeros(points.shape[1])]), np.append(b, np.inf)
     labels = _threads.scratch("labels", (len(X),), np.int32)
     sums, counts = np.zeros(W.shape), np.zeros(len(W))
@@ -156,25 +208,25 @@ def _nearest_point(points: np.ndarray, X: np.ndarray, weight: np.ndarray) -> tup
     return labels, counts[: len(points)]
 
 
-# Points, and of how many of them, the first ones, the distance counts.
+# Points, and the number of leading points whose distance counts.
 Batch = tuple[np.ndarray, int]
 
 
 class _Nearest:
     """The squared distance of each row to its nearest seed.
 
-    The distances to the newest seed are worked out where they are wanted, so that adding it takes no pass.
+    Distances to the newest seed are computed when they are needed, so that adding it takes no pass.
     """
 
     def __init__(self, X: Rows, squared: Squared | None) -> None:
         self._X, self._squared = X, squared
-        self._batches: tuple[Batch, ...] = ()  # what the column holds the distance to
+        self._batches: tuple[Batch, ...] = ()  # the seeds that the column takes into account
         self._squares = X.column(X.dtype, partial(_to_nearest, squared, ()))
-        self._newest = np.empty((0, X.shape[1]))  # the column does not know of it
-        self._mass = np.empty(0)  # of each block, the newest seed counted in
+        self._newest = np.empty((0, X.shape[1]))  # not yet in the column
+        self._mass = np.empty(0)  # of each block, including the newest seed
 
     def draw_by_weight(self, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-        """Draw one row; return its number and itself."""
+        """Draw one row; return its position and the row."""
         mass = self._X.weight_by_block()
         number, rest = self._into(mass, np.array([rng.random_sample()]) * mass.sum())
 
@@ -186,22 +238,22 @@ class _Nearest:
         return row, self._X.take(row)
 
     def _into(self, mass: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of the blocks, laid end to end by their mass, a value falls into, and how far."""
+        """Return the block that each value of the cumulative mass falls into, and the offset in the block."""
         ends = np.cumsum(mass)
         at = np.minimum(np.searchsorted(ends, value), len(mass) - 1)
-        # Where no block has any mass, one that has rows will do.
+        # If no block has any mass, choose one that has rows.
         any_block = np.argmax(mass) if mass.any() else np.argmax([b.stop - b.start for b in self._X.blocks])
         at = np.where(mass[at] > 0, at, any_block)
         return at, value - np.where(at > 0, ends[at - 1], 0.0)
 
     def _pass(self, batches: list[Batch], work: Callable[[Block], np.ndarray]) -> np.ndarray:
-        """Bring the distances up to date with the batches; return what `work` says of each block."""
+        """Update the distances with the batches; return the result of `work` for each block."""
         self._batches = (*self._batches, *batches)
         recipe = partial(_to_nearest, self._squared, self._batches)
         return np.array(list(self._X.map(work, self._squares, becomes=recipe)))
 
     def approach(self, batches: list[np.ndarray]) -> None:
-        """Bring the distances up to date with new seeds, some at a time."""
+        """Update the distances with batches of new seeds."""
         every, squared = [(points, len(points)) for points in batches], self._squared
 
         def mass(block: Block) -> np.ndarray:
@@ -213,14 +265,14 @@ class _Nearest:
         self._mass = self._pass(every, mass)
 
     def draw(self, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that numbers between 0 and 1 fall on, laid out in proportion to distance.
+        """Draw rows with probability proportional to their distance, from uniform numbers in [0, 1).
 
-        Their numbers come first.
+        Returns their positions and the rows.
         """
         block_of, rest = self._into(self._mass, uniform * self._mass.sum())
         newest, squared = self._newest, self._squared or _from_products
         numbers = np.unique(block_of).tolist()
-        # Empty blocks start where the next one does; no draw falls on them, so the numbers are not mixed up.
+        # An empty block has the same start as the next one, but is never drawn, so the starts are unique.
         rest_of = {self._X.blocks[number].start: rest[block_of == number] for number in numbers}
 
         def draw(block: Block) -> tuple[np.ndarray, np.ndarray]:
@@ -240,7 +292,7 @@ class _Nearest:
         return rows, drawn
 
     def best_of(self, drawn: np.ndarray) -> int:
-        """Return which of the drawn rows brings all rows nearest, and make it the newest seed."""
+        """Make the drawn row with the smallest sum of distances the newest seed, and return its index."""
         points, n_new = np.vstack([self._newest, drawn]), len(self._newest)
         squared = self._squared or _from_products
 
@@ -258,7 +310,7 @@ class _Nearest:
 
 
 def _to_nearest(squared: Squared | None, batches: tuple[Batch, ...], block: Block) -> np.ndarray:
-    """Return the squared distance of each row of a block to its nearest seed, as the passes found it."""
+    """Return the squared distance of each row of a block to its nearest seed, as the passes compute it."""
     out = np.full(len(block), np.inf, dtype=block.X.dtype)
     _come_nearer(out, squared, batches, block.X)
     return out
@@ -270,7 +322,7 @@ def _come_nearer(
     from likewise.kernels import assign
 
     for points, count in batches:
-        if squared is None:  # of many points only the nearest one is measured
+        if squared is None:  # with many points, only the distance to the nearest is computed
             labels, _ = _nearest_point(points, X, _threads.ones(len(X)))
             assign.come_nearer(X, points.astype(X.dtype), labels, nearest)
         else:
@@ -281,7 +333,7 @@ Squared = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def _from_products(points: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """Return the squared distances (points, rows) by one matrix product in float64, as scikit-learn does."""
+    """Return the squared distances (points, rows) by a matrix product in float64, like scikit-learn."""
     rows = np.asarray(block, dtype=np.float64)
     out = -2.0 * (points @ rows.T)
     out += row_norms(points, squared=True)[:, None]
@@ -290,7 +342,7 @@ def _from_products(points: np.ndarray, block: np.ndarray) -> np.ndarray:
 
 
 def _from_differences(points: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """Return the squared distances (points, rows), exact for rows that are points."""
+    """Return the squared distances (points, rows), which are exactly 0 for equal rows."""
     return np.stack([row_norms(block - point.astype(block.dtype), squared=True) for point in points])
 
 
@@ -303,10 +355,30 @@ def seeds_from_closure(
     *,
     draws: Rows | None = None,
 ) -> np.ndarray:
-    """Return k starting centres that respect the must-links.
+    """Return k initial centres that respect the must-links.
 
-    With k components of two rows or more: the weighted farthest-first walk over their centroids. With
-    fewer: all their centroids, and k-means++ draws for the rest, from `draws` if they are not from X.
+    With at least k must-link components of two rows or more, :func:`farthest_first` chooses k of their
+    centroids. With fewer, all centroids are used and :func:`extend_seeds` adds the rest.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+    closure : Closure
+        The must-link components of the rows.
+    k : int
+        The number of centres.
+    weight : ndarray of shape (n_samples,)
+        The weight of each row.
+    rng : numpy.random.RandomState
+        The source of randomness.
+    draws : Rows, optional
+        The rows from which further centres are drawn, with their own weights. By default `X`.
+
+    Returns
+    -------
+    centers : ndarray of shape (k, n_features)
+        The initial centres.
     """
     centroids, total = component_centroids(X, closure, weight)
     if len(centroids) >= k:
@@ -317,16 +389,30 @@ def seeds_from_closure(
 
 
 def hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = None) -> np.ndarray:
-    """Return the rows in a linear space in which the links look natural; a start may be drawn there.
+    """Transform the rows linearly so that distances agree with the links.
 
-    Directions in which cannot-linked rows lie apart and must-linked ones do not are stretched. With B the
-    scatter of must-linked differences and A that of cannot-linked ones, each pulled towards the scatter of
-    all rows by as many more links as there are features, rows are whitened by B and then each principal
-    direction of A is stretched by its variance there. Links of groups count as the stars that join them.
-    Row i of the hints is row ``told[i]`` of X, or i.
+    Directions that separate cannot-linked rows but not must-linked rows are stretched. Let B be the scatter
+    of the differences between must-linked rows and A that between cannot-linked rows, each shrunk towards the
+    scatter of all rows with the weight of n_features further links. The rows are whitened by B, and then each
+    principal direction of A is scaled by its variance there. A group counts as links from its first row to
+    the others. Initial centres can be drawn in the new space.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+    hints : Supervision
+        The hints, of which the links are used.
+    told : ndarray of int, optional
+        Row i of the hints is row ``told[i]`` of `X`. By default the hints are about all rows of `X`.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_samples, n_features)
+        The transformed rows.
     """
     d = X.shape[1]
-    # In units of the standard deviations, so that the ridge means the same for every column.
+    # Standardise, so that the ridge has the same effect on every column.
     scale = X.std(axis=0, dtype=np.float64)
     rows = np.subtract(X, X.mean(axis=0, dtype=np.float64), dtype=np.float64)
     rows /= np.where(scale > 0, scale, 1.0)
@@ -342,27 +428,40 @@ def hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = No
 
     must = scatter(hints.must, hints.must_groups)
     cannot = scatter(hints.cannot, hints.cannot_groups)
-    values, directions = eigh(cannot, must)  # directions' must directions = I
+    values, directions = eigh(cannot, must)  # directions.T @ must @ directions = I
     return np.asarray((rows @ directions) * values, dtype=X.dtype)
 
 
 def fewest_broken(
     clusterings: list[np.ndarray], hints: Supervision, *, against_chance: bool = False
 ) -> list[int]:
-    """Return which of several clusterings break so few links that chance could tell them apart.
+    """Return the clusterings that violate so few links that chance could explain the difference to the best.
 
-    Those within one standard deviation of the least weight broken: its square root, and at least 1.
-    `against_chance` is for must-links alone, of which a single large cluster breaks none: it subtracts the
-    weight that clusters of the same sizes would break at random.
+    These are the ones within one standard deviation of the smallest violated weight. The standard deviation
+    is estimated by the square root of that weight, and is at least 1.
+
+    Parameters
+    ----------
+    clusterings : list of ndarray of shape (n_samples,)
+        The labels of each clustering.
+    hints : Supervision
+        The hints, of which the links are used.
+    against_chance : bool, default=False
+        Whether to subtract the weight that random clusters of the same sizes would violate. For must-links
+        alone: one large cluster violates none of them.
+
+    Returns
+    -------
+    indices : list of int
+        The positions of these clusterings in the list.
     """
     broken = np.array([float(_broken_weights(labels, hints).sum()) for labels in clusterings])
     chance = np.zeros(len(broken))
     if against_chance:
         sizes = [np.unique(labels, return_counts=True)[1] / len(labels) for labels in clusterings]
         apart = 1 - np.array([np.square(each).sum() for each in sizes])
-        chance = (
-            apart * _broken_weights(np.arange(hints.shape[0]), hints).sum()
-        )  # all links, if no two are together
+        everything = _broken_weights(np.arange(hints.shape[0]), hints).sum()  # no two rows are together
+        chance = apart * everything
     excess = broken - chance
     best = int(excess.argmin())
     bound = excess[best] + max(1.0, broken[best] ** 0.5)
@@ -372,10 +471,26 @@ def fewest_broken(
 def breaks_clearly_less(
     labels: np.ndarray, others: np.ndarray, hints: Supervision, n_deviations: float
 ) -> bool:
-    """Tell whether labels break less link weight than others by more than some standard deviations.
+    """Return whether one clustering violates significantly less link weight than another.
 
-    Both are compared link by link. If neither were better, each link that only one of them breaks would add
-    or subtract its weight by chance. A group of m rows counts as m - 1 independent links.
+    The two are compared link by link. If neither were better, each link that only one of them violates would
+    add or subtract its weight with equal probability. A group of m rows counts as m - 1 independent links.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        The clustering that may be better.
+    others : ndarray of shape (n_samples,)
+        The clustering to compare with.
+    hints : Supervision
+        The hints, of which the links are used.
+    n_deviations : float
+        The number of standard deviations that the difference must exceed.
+
+    Returns
+    -------
+    is_better : bool
+        Whether `labels` violates less weight by more than that.
     """
     difference = _broken_weights(others, hints) - _broken_weights(labels, hints)
     sizes = [len(rows) for groups in (hints.must_groups, hints.cannot_groups) for rows in groups]
@@ -386,7 +501,7 @@ def breaks_clearly_less(
 
 
 def _broken_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
-    """Return the weight that the labels break of each must-link, cannot-link, must group, cannot group.
+    """Return the violated weight of each must-link, cannot-link, must group and cannot group, in this order.
 
     A group counts as all its pairs.
     """

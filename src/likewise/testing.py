@@ -1,7 +1,7 @@
-"""Checks that any hint-taking estimator can be run through: what our users may rely on.
+"""Checks for estimators that take hints.
 
-:func:`check_hinted_estimator` is to hints what scikit-learn's ``check_estimator`` is to the rest of the
-interface. Run both.
+:func:`check_hinted_estimator` checks how an estimator handles hints, as scikit-learn's ``check_estimator``
+checks the rest of the interface. Run both.
 """
 
 from __future__ import annotations
@@ -28,8 +28,15 @@ __all__ = ["all_hinted_estimators", "check_hinted_estimator", "hinted_estimator_
 
 
 def all_hinted_estimators() -> list[type[HintedEstimator]]:
-    """Find every public hint-taking estimator of the package by walking it.
+    """Find all public estimators of likewise that take hints.
 
+    Returns
+    -------
+    estimators : list of type
+        The classes, sorted by name.
+
+    Examples
+    --------
     >>> "MPCKMeans" in [cls.__name__ for cls in all_hinted_estimators()]
     True
     """
@@ -47,7 +54,7 @@ def all_hinted_estimators() -> list[type[HintedEstimator]]:
 
 
 def _problem(kinds: frozenset[str]) -> tuple[np.ndarray, np.ndarray, Supervision]:
-    """Return three blobs of 20 rows, their classes, and true hints of the kinds given."""
+    """Return three blobs of 20 rows, their classes, and correct hints of the given kinds."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
     X = rng.normal(size=(60, 3)) + 6 * np.eye(3)[y]
@@ -68,7 +75,7 @@ def _fitted(estimator: Any, X: np.ndarray, hints: Any, n_clusters: int = 3) -> A
     model = clone(estimator)
     known = model.get_params(deep=False)
     wanted: dict[str, Any] = {"n_clusters": n_clusters, "random_state": 0}
-    # A part of a kind that a method refuses unless told to leave it out; all other refusals are checked.
+    # Some methods refuse a part of a kind unless they are set to drop it; all other refusals are checked.
     wanted |= {name: "drop" for name in ("cannot", "neither") if known.get(name) == "refuse"}
     model.set_params(**{name: value for name, value in wanted.items() if name in known})
     with warnings.catch_warnings():
@@ -77,12 +84,12 @@ def _fitted(estimator: Any, X: np.ndarray, hints: Any, n_clusters: int = 3) -> A
 
 
 def _outcome(model: Any, X: np.ndarray) -> np.ndarray:
-    """Return what a fit is for: the clusters of the rows, or the rows transformed."""
+    """Return the result of a fit: the clusters of the rows, or the transformed rows."""
     return np.asarray(model.labels_ if hasattr(model, "labels_") else model.transform(X))
 
 
 def _clusters(model: Any, X: np.ndarray) -> np.ndarray:
-    """Return clusters of the rows: the model's own, or those of k-means in the space that it learned."""
+    """Return the clusters of the model, or those of k-means in the space that it learned."""
     if hasattr(model, "labels_"):
         return np.asarray(model.labels_)
     return np.asarray(KMeans(3, n_init=10, random_state=0).fit_predict(model.transform(X)))
@@ -93,7 +100,7 @@ def _same_partition(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def check_uses_what_it_honours(estimator: Any) -> None:
-    """Hints of every honoured kind are taken, and true ones do not spoil clear clusters."""
+    """Hints of every supported kind are accepted, and correct hints preserve well-separated clusters."""
     X, y, hints = _problem(estimator.supported_hints)
     labels = _clusters(_fitted(estimator, X, hints), X)
     assert labels.shape == (60,), labels.shape
@@ -101,21 +108,21 @@ def check_uses_what_it_honours(estimator: Any) -> None:
 
 
 def check_refuses_what_it_does_not_honour(estimator: Any) -> None:
-    """A kind of hint that the method cannot use raises an error that names it; it is never dropped."""
+    """An unsupported kind of hint raises an error that names it; it is never dropped."""
     for kind in set(KINDS) - estimator.supported_hints:
         X, _, hints = _problem(frozenset({kind}))
         _assert_raises(UnsupportedSupervisionError, kind, estimator, X, hints)
 
 
 def check_refuses_other_rows(estimator: Any) -> None:
-    """Hints for another number of rows, and things that are not hints, raise an error."""
+    """Hints for another number of rows, and objects that are not hints, raise an error."""
     X, y, hints = _problem(estimator.supported_hints)
     _assert_raises(SupervisionError, "59", estimator, X, hints[:59])
     _assert_raises(SupervisionError, "ndarray", estimator, X, y)
 
 
 def check_refuses_hints_as_y(estimator: Any) -> None:
-    """Hints passed in the place of y, which is ignored, raise an error that says how to pass them."""
+    """Hints passed as y, which is ignored, raise an error that says how to pass them."""
     X, _, hints = _problem(estimator.supported_hints)
     message = None
     try:
@@ -127,14 +134,14 @@ def check_refuses_hints_as_y(estimator: Any) -> None:
 
 
 def check_no_hints(estimator: Any) -> None:
-    """No hints, None and an empty bundle mean the same."""
+    """None and an empty Supervision give the same result."""
     X, _, _ = _problem(frozenset())
     bare, empty = _fitted(estimator, X, None), _fitted(estimator, X, Supervision.none(60))
     np.testing.assert_array_equal(_outcome(bare, X), _outcome(empty, X))
 
 
 def check_deterministic(estimator: Any) -> None:
-    """The same seed gives the same labels, also after pickling the hints, and fit leaves its input alone."""
+    """The same seed gives the same labels, also with pickled hints, and fit does not change its input."""
     X, _, hints = _problem(estimator.supported_hints)
     before, said = X.copy(), pickle.dumps(hints)
     first = _fitted(estimator, X, hints)
@@ -148,7 +155,7 @@ def check_deterministic(estimator: Any) -> None:
 
 
 def check_link_order(estimator: Any) -> None:
-    """Neither the order of the links nor the order within a link changes anything."""
+    """Neither the order of the links nor the order of the rows in a link changes the result."""
     if "links" not in estimator.supported_hints:
         return
     X, _, hints = _problem(frozenset({"links"}))
@@ -158,7 +165,7 @@ def check_link_order(estimator: Any) -> None:
 
 
 def check_k_one_with_cannot(estimator: Any) -> None:
-    """One cluster and a cannot-link is refused."""
+    """A cannot-link with a single cluster is refused."""
     if "links" not in estimator.supported_hints or not hasattr(estimator, "n_clusters"):
         return
     X, _, _ = _problem(frozenset())
@@ -167,7 +174,7 @@ def check_k_one_with_cannot(estimator: Any) -> None:
 
 
 def check_dtypes_and_layouts(estimator: Any) -> None:
-    """float32, integers, Fortran order and read-only rows give the clusters that float64 rows give."""
+    """float32, integer, Fortran-ordered and read-only data give the same clusters as float64 data."""
     X, _, hints = _problem(estimator.supported_hints)
     X = np.round(X * 16)
     expected = _fitted(estimator, X, hints)
@@ -181,7 +188,7 @@ def check_dtypes_and_layouts(estimator: Any) -> None:
 
 
 def check_predict_agrees(estimator: Any) -> None:
-    """Rows that no hint touches are predicted where they were put."""
+    """For rows without hints, predict agrees with the labels of the fit."""
     if not hasattr(estimator, "predict"):
         return
     X, _, hints = _problem(estimator.supported_hints)
@@ -203,7 +210,13 @@ def _assert_raises(
 
 
 def hinted_estimator_checks() -> Iterator[Any]:
-    """Yield every check as a function of the estimator, for parametrised tests."""
+    """Yield all checks, for parametrised tests.
+
+    Yields
+    ------
+    check : callable
+        Takes an estimator, and raises an error if it fails the check.
+    """
     yield from (
         check
         for name, check in globals().items()
@@ -214,7 +227,15 @@ def hinted_estimator_checks() -> Iterator[Any]:
 def check_hinted_estimator(estimator: Any) -> None:
     """Run all checks on an estimator that takes ``fit(X, supervision=hints)``.
 
-    Raises an AssertionError, or whatever the estimator raises, at the first law that does not hold.
+    Parameters
+    ----------
+    estimator : estimator
+        An instance; it is cloned for each check.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails. Errors that the estimator raises unexpectedly are passed on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How far label indicators agree with a hierarchy."""
+"""Agreement of label indicators with a hierarchy."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ from likewise.hierarchy._checks import Edge, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Consistency:
-    """How far rows keep a hierarchy: who holds a label holds all of its parents.
+    """Agreement of rows with a hierarchy, where a row with a label must have all parents of the label.
 
-    Attributes
+    Parameters
     ----------
     n_rows : int
         The number of rows.
     consistent_rows : float
-        The share of the rows that break no edge; 1 if there are no rows.
+        The fraction of the rows that violate no edge; 1 if there are no rows.
     violations : ndarray of int64, of shape (n_edges,)
-        For each edge, the rows that hold the child and not the parent.
+        For each edge, the number of rows with the child but without the parent.
     worst : list of (parent, child, count)
-        The edges that are broken at all, the most often broken first.
+        The violated edges and their numbers of violations, in decreasing order.
+
+    Examples
+    --------
+    >>> from likewise.hierarchy import LabelHierarchy
+    >>> found = LabelHierarchy(["bird", "owl"], [("bird", "owl")]).consistency([[1, 1], [0, 1]])
+    >>> found.consistent_rows, found.worst
+    (0.5, [('bird', 'owl', 1)])
     """
 
     n_rows: int
@@ -33,7 +40,22 @@ class Consistency:
 
     @classmethod
     def of(cls, held: sparse.csr_array, pairs: IntArray, edges: tuple[Edge, ...]) -> Consistency:
-        """Count the broken edges (parent, child) of rows of ones."""
+        """Count the violations of each edge.
+
+        Parameters
+        ----------
+        held : csr_array of shape (n_rows, n_labels)
+            1 where a row has a label.
+        pairs : ndarray of shape (n_edges, 2)
+            The edges (parent, child) as columns of `held`.
+        edges : tuple of (parent, child)
+            The same edges as names.
+
+        Returns
+        -------
+        found : Consistency
+            The counts.
+        """
         columns = held.tocsc()
         child = columns[:, pairs[:, 1]]
         broken = sparse.csr_array(child - child.multiply(columns[:, pairs[:, 0]]))

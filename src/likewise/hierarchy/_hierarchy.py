@@ -1,4 +1,4 @@
-"""A hierarchy over labels: which label stands under which."""
+"""Label hierarchies."""
 
 from __future__ import annotations
 
@@ -32,25 +32,26 @@ if TYPE_CHECKING:
 
 
 class LabelHierarchy:
-    """A tree over labels, or a directed graph without cycles, in which a label includes those below it.
+    """A tree or directed acyclic graph of labels, in which a label includes the labels below it.
 
-    A row that holds a label ought to hold all of the label's ancestors. A label without a parent hangs on
-    the root, which every row holds; the root is no label and has no name here. A hierarchy cannot be
-    changed, and two are equal if they have the same names, in the same order, and the same edges.
+    A row with a label should have all ancestors of the label. A label without a parent is a child of the
+    root, which is not a label itself and has no name here. A hierarchy is immutable, and two hierarchies are
+    equal if they have the same names in the same order and the same edges.
 
     Parameters
     ----------
     names : iterable of str
         The labels, in the order of the columns of the indicators.
     edges : iterable of (parent, child), default=()
-        Pairs of names, or of positions in `names`. The same edge twice is one edge.
+        Pairs of names, or of positions in `names`. Repeated edges count once.
     scores : array-like of shape (n_labels,), optional
-        How much better the data are explained by the parents of each label than by the root alone, in
-        log-likelihood; 0 for a label on the root.
+        The gain in log-likelihood from the parents of each label over the root alone; 0 for a child of the
+        root. NaN means unknown, here and below.
     margins : array-like of shape (n_labels,), optional
-        How much worse the next best choice of a parent would be; infinite if there was no choice.
+        The loss in log-likelihood if each label had its second-best parent; infinite if there is no other
+        candidate.
     counts : array-like of shape (n_labels,), optional
-        How many rows hold each label. In all three, NaN means not known.
+        The number of rows with each label.
 
     Attributes
     ----------
@@ -61,8 +62,8 @@ class LabelHierarchy:
 
     Notes
     -----
-    Making a hierarchy costs O(n_labels + n_edges); :meth:`ancestor_matrix`, :meth:`close` and all that
-    needs every ancestor of every label take n_labels² bytes.
+    Creating a hierarchy costs O(n_labels + n_edges). :meth:`ancestor_matrix`, :meth:`close` and all methods
+    that need every ancestor of every label take n_labels² bytes.
 
     Examples
     --------
@@ -112,22 +113,27 @@ class LabelHierarchy:
             raise HierarchyError(f"{cycle_text([checked[k] for k in cycle])} Take one of these edges out.")
         self.__dict__["_depths"] = _frozen(depths)
 
-    # ------------------------------------------------------------------ making one
+    # ------------------------------------------------------------------ creation
 
     @classmethod
     def from_edges(
         cls, edges: Any, *, names: Iterable[str] | None = None, root: str | None = "root"
     ) -> LabelHierarchy:
-        """Make a hierarchy from pairs of names that may also speak of the root.
+        """Create a hierarchy from pairs of names, which may include the root.
 
         Parameters
         ----------
         edges : iterable of (parent, child)
-            Pairs of names. A pair whose parent is `root` says that the child is on the root.
+            Pairs of names. A pair with the parent `root` makes the child a child of the root.
         names : iterable of str, optional
-            The labels in column order. By default those that `edges` names, in order of appearance.
+            The labels in column order. By default the labels in `edges`, in order of appearance.
         root : str or None, default="root"
-            The name of the root; None if `edges` does not speak of it.
+            The name of the root; None if `edges` does not include it.
+
+        Returns
+        -------
+        hierarchy : LabelHierarchy
+            The hierarchy.
 
         Examples
         --------
@@ -138,14 +144,19 @@ class LabelHierarchy:
 
     @classmethod
     def from_parents(cls, parents: Any, names: Iterable[str] | None = None) -> LabelHierarchy:
-        """Make a tree from the position of each label's parent, -1 for a label on the root.
+        """Create a tree from the position of each label's parent.
 
         Parameters
         ----------
         parents : array-like of int, of shape (n_labels,)
-            The positions.
+            The positions of the parents; -1 for a child of the root.
         names : iterable of str, optional
             The labels; by default "0", "1" and so on.
+
+        Returns
+        -------
+        hierarchy : LabelHierarchy
+            The tree.
 
         Examples
         --------
@@ -156,15 +167,20 @@ class LabelHierarchy:
 
     @classmethod
     def from_networkx(cls, graph: Any, *, root: Any = None) -> LabelHierarchy:
-        """Make a hierarchy from a directed networkx graph whose edges go from parent to child.
+        """Create a hierarchy from a directed networkx graph whose edges go from parent to child.
 
         Parameters
         ----------
         graph : networkx.DiGraph
-            Its nodes, turned into text, are the labels, in their order. Where nodes have the attributes
-            ``score``, ``margin`` or ``count``, these are kept.
+            Its nodes, converted to strings, are the labels, in their order. The node attributes ``score``,
+            ``margin`` and ``count`` are kept.
         root : node, optional
-            The node that is the root, and so no label.
+            The node that is the root and therefore not a label.
+
+        Returns
+        -------
+        hierarchy : LabelHierarchy
+            The hierarchy.
         """
         return cls(**_networkx.parts_of(graph, root))
 
@@ -174,17 +190,17 @@ class LabelHierarchy:
         Parameters
         ----------
         root : str, optional
-            Adds a node of this name, with edges to the labels on the root.
+            If given, a node with this name is added, with edges to the children of the root.
 
         Returns
         -------
         networkx.DiGraph
-            The nodes are the names, with the attributes ``score``, ``margin`` and ``count`` where there are
-            any. Needs ``pip install 'likewise[graphs]'``.
+            The nodes are the names, with the attributes ``score``, ``margin`` and ``count`` where they are
+            known. Needs ``pip install 'likewise[graphs]'``.
         """
         return _networkx.graph_of(self, root)
 
-    # ------------------------------------------------------------------ its shape
+    # ------------------------------------------------------------------ structure
 
     @property
     def n_labels(self) -> int:
@@ -198,7 +214,7 @@ class LabelHierarchy:
 
     @cached_property
     def parent_lists(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of the parents of each label; none for a label on the root."""
+        """The positions of the parents of each label; empty for a child of the root."""
         return _graph.grouped(self._pairs[:, 1], self._pairs[:, 0], self.n_labels)
 
     @cached_property
@@ -212,7 +228,7 @@ class LabelHierarchy:
 
     @cached_property
     def parents(self) -> IntArray:
-        """The position of each label's parent, -1 for the root; a HierarchyError if this is no tree."""
+        """The position of each label's parent, -1 for the root. Raises HierarchyError if not a tree."""
         if not self.is_tree:
             name = next(self.names[k] for k, above in enumerate(self.parent_lists) if len(above) > 1)
             raise HierarchyError(
@@ -225,7 +241,7 @@ class LabelHierarchy:
 
     @property
     def depths(self) -> IntArray:
-        """The longest way down to each label; 0 for a label on the root."""
+        """The length of the longest path from the top to each label; 0 for a child of the root."""
         return self._depths
 
     @cached_property
@@ -235,35 +251,74 @@ class LabelHierarchy:
 
     @cached_property
     def tops(self) -> tuple[str, ...]:
-        """The labels on the root."""
+        """The children of the root."""
         return tuple(name for name, above in zip(self.names, self.parent_lists, strict=True) if not above)
 
     def children(self, name: str) -> tuple[str, ...]:
-        """Return the labels right below one, by position."""
+        """Return the children of a label.
+
+        Parameters
+        ----------
+        name : str
+            The label.
+
+        Returns
+        -------
+        names : tuple of str
+            Its children, by position.
+        """
         return tuple(self.names[k] for k in self._child_lists[self._at(name)])
 
     def ancestors(self, name: str) -> tuple[str, ...]:
-        """Return all labels above one, the nearest first."""
+        """Return all labels above a label.
+
+        Parameters
+        ----------
+        name : str
+            The label.
+
+        Returns
+        -------
+        names : tuple of str
+            Its ancestors, the nearest first.
+        """
         return tuple(self.names[k] for k in _graph.reachable(self._at(name), self.parent_lists))
 
     def descendants(self, name: str) -> tuple[str, ...]:
-        """Return all labels below one, the nearest first."""
+        """Return all labels below a label.
+
+        Parameters
+        ----------
+        name : str
+            The label.
+
+        Returns
+        -------
+        names : tuple of str
+            Its descendants, the nearest first.
+        """
         return tuple(self.names[k] for k in _graph.reachable(self._at(name), self._child_lists))
 
     def ancestor_matrix(self) -> BoolArray:
-        """Return a square array whose entry ``[a, d]`` is true if label a is an ancestor of label d."""
+        """Return which labels are ancestors of which.
+
+        Returns
+        -------
+        matrix : ndarray of bool, of shape (n_labels, n_labels)
+            The entry ``[a, d]`` is True if label a is an ancestor of label d.
+        """
         return _graph.ancestor_matrix(self.parent_lists, self.order)
 
     # ------------------------------------------------------------------ with label indicators
 
     def close(self, Y: ArrayLike) -> Any:
-        """Give every row the ancestors of the labels that it holds.
+        """Add the ancestors of its labels to every row.
 
         Parameters
         ----------
         Y : array-like, sparse matrix or DataFrame, of shape (n_samples, n_labels)
-            1 where a row holds a label, else 0. The columns are in the order of `names`; those of a
-            DataFrame are found by name.
+            1 where a row has a label, else 0. The columns are in the order of `names`; those of a DataFrame
+            are found by name.
 
         Returns
         -------
@@ -272,7 +327,7 @@ class LabelHierarchy:
 
         Notes
         -----
-        The cost follows the number of labels that the rows hold after closing.
+        The cost is proportional to the number of labels of the rows in the result.
         """
         upwards = sparse.csr_array(
             self.ancestor_matrix().T | np.eye(self.n_labels, dtype=bool), dtype=np.int32
@@ -282,7 +337,7 @@ class LabelHierarchy:
         return with_labels(Y, closed, self.names)
 
     def consistency(self, Y: ArrayLike) -> Consistency:
-        """Count the rows that hold a label without one of its parents.
+        """Count the rows with a label but without one of its parents.
 
         Parameters
         ----------
@@ -292,12 +347,12 @@ class LabelHierarchy:
         Returns
         -------
         Consistency
-            The share of consistent rows, and how often each of :attr:`edges` is broken.
+            The fraction of consistent rows, and the number of violations of each of :attr:`edges`.
         """
         return Consistency.of(held_labels(Y, self.names), self._pairs, self.edges)
 
     def restrict(self, names: Iterable[str]) -> LabelHierarchy:
-        """Keep some of the labels; the children of the others go to their nearest kept ancestors.
+        """Keep some of the labels; the children of removed labels move to their nearest kept ancestors.
 
         Parameters
         ----------
@@ -307,8 +362,8 @@ class LabelHierarchy:
         Returns
         -------
         LabelHierarchy
-            Of two kept labels one is above the other if and only if it was. A label whose parents are
-            others now has no known score or margin: NaN.
+            The ancestor relation between kept labels is unchanged. Labels whose parents changed have the
+            score and the margin NaN.
 
         Examples
         --------
@@ -332,7 +387,7 @@ class LabelHierarchy:
             counts=part(self.counts, of_edges=False),
         )
 
-    # ------------------------------------------------------------------ as an object
+    # ------------------------------------------------------------------ object protocol
 
     def _at(self, name: str) -> int:
         if name not in self._index:
@@ -360,7 +415,7 @@ class LabelHierarchy:
         return self.n_labels
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A pickle of arrays forgets that they are read-only; making the object anew remembers.
+        # Pickled arrays lose their read-only flag; creating the object anew sets it again.
         return _made, (self.names, self._pairs, self.scores, self.margins, self.counts)
 
     def __repr__(self) -> str:
