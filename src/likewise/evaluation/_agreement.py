@@ -1,4 +1,4 @@
-"""Agreement of two labellings that scikit-learn has no function for: pairwise F and purity."""
+"""Agreement scores that scikit-learn lacks: pairwise F and purity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairwiseScores:
-    """Precision, recall and F over the pairs of rows that are put together."""
+    """Precision, recall and F over the pairs of rows in the same cluster.
+
+    Parameters
+    ----------
+    precision : float
+        The fraction of the pairs in the same cluster that are in the same class.
+    recall : float
+        The fraction of the pairs in the same class that are in the same cluster.
+    f : float
+        The harmonic mean of the two.
+
+    Examples
+    --------
+    >>> from likewise.evaluation import pairwise_precision_recall_f
+    >>> pairwise_precision_recall_f([0, 0, 1, 1], [0, 0, 0, 1])
+    PairwiseScores(precision=0.333..., recall=0.5, f=0.4)
+    """
 
     precision: float
     recall: float
@@ -31,7 +47,7 @@ class PairwiseScores:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The contingency table in the parts that scores need: its non-zero cells and its two margins."""
+    """The non-zero cells and the two margins of a contingency table."""
 
     cells: IntArray
     true_sizes: IntArray
@@ -50,9 +66,9 @@ class Table:
         )
 
     def pairwise(self) -> PairwiseScores:
-        """Return precision, recall and F over pairs; integers until the last division."""
+        """Return precision, recall and F over pairs, with integers up to the last division."""
         both, in_true, in_pred = map(n_pairs, (self.cells, self.true_sizes, self.pred_sizes))
-        if in_true == in_pred == 0:  # every row alone in both: the same partition
+        if in_true == in_pred == 0:  # every row is alone in both, so the partitions are equal
             return PairwiseScores(1.0, 1.0, 1.0)
         return PairwiseScores(
             precision=both / in_pred if in_pred else 0.0,
@@ -61,7 +77,7 @@ class Table:
         )
 
     def purity(self) -> float:
-        """Return the share of rows that are of their cluster's largest class."""
+        """Return the fraction of rows that belong to the largest class of their cluster."""
         return int(self.largest.sum()) / int(self.true_sizes.sum())
 
 
@@ -76,7 +92,7 @@ def n_pairs(sizes: IntArray) -> int:
 
 
 def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> PairwiseScores:
-    """Score the pairs of rows that a clustering puts together.
+    """Score the pairs of rows that a clustering puts into the same cluster.
 
     With n_kc the number of rows in cluster k and class c, let TP = Σ C(n_kc, 2) be the pairs together in
     both, PP = Σ C(n_k·, 2) those together in the clusters and PT = Σ C(n_·c, 2) those together in the
@@ -84,24 +100,25 @@ def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> Pai
 
     precision = TP / PP,  recall = TP / PT,  F = 2 TP / (PP + PT).
 
-    Where a denominator is 0 the score is 0: clusters of one row each have precision 0 against classes of
-    several. The one exception is that both labellings leave every row alone; they are then the same
-    partition and all three scores are 1. One single row is such a case.
+    A score with the denominator 0 is 0: clusters of one row each have precision 0 if the classes are larger.
+    The exception is that both labellings leave every row alone. They are then the same partition, and all
+    three scores are 1. This includes the case of a single row.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
-        Labels of any kind that can be sorted. Only which rows share a label counts; -1 is a label like
-        any other.
+        The classes and the clusters, of any sortable type. Only which rows share a label matters; -1 is a
+        label like any other.
 
     Returns
     -------
     PairwiseScores
-        Its fields are `precision`, `recall` and `f`.
+        The scores `precision`, `recall` and `f`.
 
     Notes
     -----
-    The cost is O(n log n) for n rows, and the memory follows the non-zero cells of the table.
+    The cost is O(n log n) for n rows; the memory is proportional to the non-zero cells of the contingency
+    table.
 
     Examples
     --------
@@ -116,6 +133,16 @@ def pairwise_f(labels_true: ArrayLike, labels_pred: Any) -> float:
 
     See :func:`pairwise_precision_recall_f` for the terms, the cost and the limiting cases.
 
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        The classes and the clusters, of any sortable type.
+
+    Returns
+    -------
+    f : float
+        Between 0 and 1.
+
     Examples
     --------
     >>> pairwise_f(["a", "a", "a", "b"], [0, 0, 1, 1])
@@ -125,16 +152,16 @@ def pairwise_f(labels_true: ArrayLike, labels_pred: Any) -> float:
 
 
 def purity_score(labels_true: ArrayLike, labels_pred: Any) -> float:
-    """Return the share of rows that are of the largest class of their cluster.
+    """Return the fraction of rows that belong to the largest class of their cluster.
 
-    Purity is Σ_k max_c n_kc / n, with n_kc the rows in cluster k and class c. It is never below the
-    share of the largest class, and it is 1 when every row is a cluster of its own, so compare purities
-    only at the same number of clusters.
+    Purity is Σ_k max_c n_kc / n, with n_kc the number of rows in cluster k and class c. It is at least the
+    fraction of rows in the largest class, and it is 1 if every row is a cluster of its own. So compare
+    purities only for equal numbers of clusters.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
-        The classes and the clusters. Exchanging the two changes the score.
+        The classes and the clusters. Swapping the two changes the score.
 
     Returns
     -------

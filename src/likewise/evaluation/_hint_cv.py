@@ -1,4 +1,4 @@
-"""Cross-validation over the hints: what a model, told of some of them, says of the others."""
+"""Cross-validation over hints: fit with some of them, predict the others."""
 
 from __future__ import annotations
 
@@ -41,29 +41,42 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class HintValidation:
-    """How well a model predicts hints that it was not told of.
+    """The result of :func:`cross_validate_hints`: how well a model predicts held-out hints.
 
-    Attributes
+    Parameters
     ----------
     score : float
-        The score over all held-out questions together, each counted once; the higher the better.
+        The score over all held-out questions, each counted once; higher is better.
     error : float
-        Its standard error, answers being taken as independent.
+        The standard error of the score, with answers treated as independent.
     split_scores : ndarray of shape (n_splits,)
-        The score of each fold; NaN where all that was held out is implied.
+        The score of each fold; NaN if the training hints imply all held-out hints of the fold.
     pair_accuracy, triplet_accuracy : float
-        The share of held-out pairs, and of triplets, that are predicted right; NaN if there are none.
+        The fraction of held-out pairs, and of held-out triplets, that are predicted correctly; NaN if there
+        are none.
     n_scored, n_implied : ndarray of shape (n_splits,)
-        How many held-out questions were scored in each fold, and how many were left out because the training
-        hints decide them.
+        The number of held-out questions in each fold that were scored, and the number that were left out
+        because the training hints imply the answer.
     fit_times : ndarray of shape (n_splits,)
-        Seconds that each fit took.
+        The time of each fit in seconds.
     scoring : str
         The name of the score.
-    failure : str or None
-        Why a fit failed, if one did; `score` is then `error_score`.
-    exception : LikewiseError or None
-        The same as an error; what another library raised becomes a plain `LikewiseError`.
+    failure : str, optional
+        The reason why a fit failed; None if all succeeded. `score` is then the `error_score`.
+    exception : LikewiseError, optional
+        The same as an exception; an exception of another library is wrapped in a `LikewiseError`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from likewise import PCKMeans
+    >>> from likewise.evaluation import cross_validate_hints
+    >>> from likewise.supervision import sample_links
+    >>> X, y = load_iris(return_X_y=True)
+    >>> hints = sample_links(y, 60, random_state=0)
+    >>> found = cross_validate_hints(PCKMeans(3, random_state=0), X, hints, cv=3, random_state=0)
+    >>> found.split_scores.shape, 0 <= found.score <= 1
+    ((3,), True)
     """
 
     score: float
@@ -111,53 +124,55 @@ def cross_validate_hints(
     error_score: float | str = np.nan,
     progress: Callable[[int, int], Any] | None = None,
 ) -> HintValidation:
-    """Score a model by hints that it was not told of; no true classes are needed.
+    """Score a model by held-out hints, without true classes.
 
-    The hints, not the rows, are cut into folds (:class:`HintKFold`). In each, the model is fitted to all rows
-    with the hints of the other folds, and asked the held-out questions: do these two rows belong together,
-    and which two of these three? Questions that the training hints decide are left out and counted.
+    The hints, not the rows, are split into folds (:class:`HintKFold`). For each fold, the model is fitted to
+    all rows with the hints of the other folds. It then predicts the held-out hints: do these two rows belong
+    together, and which two of these three? Questions whose answer the training hints imply are left out and
+    counted.
 
-    What the model says comes from ``predict_proba(X)`` where there is one, Σ_k p_ak p_bk being the chance
-    that rows a and b are together; else from ``predict(X)``, else from ``labels_``. So a row is judged by
-    where the model would put it, not by where a training hint pushed it; to choose the number of clusters
-    this was measured to be better.
+    The predictions come from ``predict_proba(X)`` if available, with Σ_k p_ak p_bk the probability that rows
+    a and b belong together; else from ``predict(X)``, else from ``labels_``. A row is therefore judged by the
+    cluster that the model predicts for it, not by the one that a training hint forced. In our measurements
+    this chose the number of clusters better.
 
     Parameters
     ----------
     estimator : estimator or pipeline
-        Anything with ``fit(X, supervision=hints)``, or a pipeline that ends with it. It is cloned. An
-        estimator that takes no hints, such as scikit-learn's KMeans, is fitted without: a baseline.
+        An estimator with ``fit(X, supervision=hints)``, or a pipeline that ends with one. It is cloned. An
+        estimator that takes no hints, such as scikit-learn's KMeans, is fitted without them, as a baseline.
     X : array-like of shape (n_samples, n_features)
         The rows.
     supervision : Supervision
-        The hints. Pairs, triplets and labels are held out; groups of links and bags stay in training.
+        The hints. Pairs, triplets and labels are held out; groups of links and bags are always used to train.
     cv : int or HintKFold, default=5
-        The folds.
+        The number of folds, or the splitter.
     scoring : str or callable, default="accuracy"
-        - ``"accuracy"``: the share of held-out answers that are predicted right.
-        - ``"agreement"``: (o - e) / (1 - e), with o that share and e the one that chance would get (Cohen's
-          kappa). 1 is perfect, 0 is chance. For pairs drawn at random it estimates the adjusted Rand index,
+        - ``"accuracy"``: the fraction of held-out answers that are predicted correctly.
+        - ``"agreement"``: (o - e) / (1 - e), with o the accuracy and e the accuracy expected by chance
+          (Cohen's kappa). 1 is perfect, 0 is chance. For random pairs it estimates the adjusted Rand index,
           which is this number over all pairs (Warrens 2008).
-        - ``"balanced_accuracy"``: the mean of the shares among must-links, cannot-links, triplets that
-          name two rows, and triplets answered NEITHER.
-        - ``"log_score"``: the mean of log₂ of the probability of the answer, mixed with 5 % of even chances,
-          which keeps methods without probabilities in the race.
-        - a function of a :class:`HeldOut` that returns a number, higher being better.
+        - ``"balanced_accuracy"``: the mean of the accuracies for must-links, cannot-links, triplets answered
+          AB, AC or BC, and triplets answered NEITHER.
+        - ``"log_score"``: the mean log₂ probability of the answer, after mixing in 5 % of a uniform
+          distribution, so that methods without probabilities can be compared.
+        - a function that takes a :class:`HeldOut` and returns a number, where higher is better.
     as_links : bool, default=False
-        Say the training hints as links (``to_links()``) where the estimator refuses them as they are, so
-        that a method for links can be compared with one for triplets on the same questions.
+        Convert the training hints to links (``to_links()``) if the estimator does not support them, so that a
+        method for links can be compared with one for triplets on the same questions.
     n_jobs : int or None, default=None
-        How many folds to fit at once, as in scikit-learn. It changes nothing but the time.
+        The number of parallel fits, as in scikit-learn. It does not change the result.
     random_state : int, RandomState instance or None, default=None
-        The seed of the folds, if `cv` is a number.
+        The seed for the folds, if `cv` is a number.
     error_score : float or "raise", default=nan
-        The score if a fit fails, with a warning; or raise the error.
+        The score to use, with a warning, if a fit fails; "raise" raises the error.
     progress : callable, optional
         Called as ``progress(n_done, n_fits)`` after every fit.
 
     Returns
     -------
     HintValidation
+        The score, its standard error, and details for each fold.
 
     See Also
     --------
@@ -173,9 +188,9 @@ def cross_validate_hints(
     >>> for k in (2, 3, 4):
     ...     model = MPCKMeans(k, random_state=0)
     ...     print(k, round(cross_validate_hints(model, X, hints, random_state=0).score, 2))
-    2 0.72
+    2 0.78
     3 0.98
-    4 0.87
+    4 0.89
     """
     folds = make_folds(X, supervision, cv, random_state)
     score = check_scoring(scoring)
@@ -199,7 +214,7 @@ def cross_validate_hints(
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """What came of one fit."""
+    """The result of one fit."""
 
     held: HeldOut | None
     fit_time: float
@@ -209,7 +224,7 @@ class FoldResult:
 
 
 def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[HintFold]:
-    """Check the hints and cut them into folds, at least one of which has something to score."""
+    """Check the hints and split them into folds, at least one of which has questions to score."""
     if supervision is None:
         raise SupervisionError("there are no hints to choose by; pass them as supervision=.")
     if lies_elsewhere(X):
@@ -232,7 +247,7 @@ def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[Hin
 
 
 def check_error_score(error_score: Any) -> None:
-    """Refuse what is neither a number nor "raise"."""
+    """Check that the value is a number or "raise"."""
     if error_score != "raise" and (isinstance(error_score, str) or not np.isscalar(error_score)):
         raise ValueError(f"error_score must be a number or 'raise', got {error_score!r}.")
 
@@ -240,7 +255,7 @@ def check_error_score(error_score: Any) -> None:
 def run_fits(
     tasks: Iterable[tuple[Any, HintFold]], X: Any, as_links: bool, n_jobs: int | None, error_score: Any
 ) -> Iterator[tuple[int, FoldResult]]:
-    """Fit and ask, each task on its own; yield the place of each task and its result as they are done."""
+    """Fit and predict for each task; yield the index of the task and its result, in order of completion."""
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     yield from parallel(
         delayed(_fit_and_ask)(place, estimator, X, fold, as_links, error_score == "raise")
@@ -255,8 +270,7 @@ def _fit_and_ask(
     held, failure = None, None
     exception: LikewiseError | None = None
     with warnings.catch_warnings(record=True) as caught:
-        # Each fit may warn; told once by retell_warnings, they are not a flood, and they reach the caller
-        # from other processes too.
+        # Collect the warnings of each fit; retell_warnings repeats each kind once, also from other processes.
         warnings.simplefilter("always")
         try:
             model = fit_with_hints(clone(estimator), X, fold.train, as_links)
@@ -267,15 +281,15 @@ def _fit_and_ask(
                 raise
             fit_time, failure = time.perf_counter() - began, f"{type(error).__name__}: {error}"
             exception = error if isinstance(error, LikewiseError) else LikewiseError(render(error))
-            exception.__traceback__ = None  # it would keep the arrays of the fit
-    # The search itself shows which numbers of clusters are too small: no warning for every fold.
+            exception.__traceback__ = None  # it would keep the arrays of the fit in memory
+    # The search itself shows which numbers of clusters are too small, so no warning is needed for each fold.
     kept = (w for w in caught if not issubclass(w.category, TooFewClustersWarning))
     warned = tuple(Warned.from_record(w) for w in kept)
     return place, FoldResult(held, fit_time, failure, exception, warned)
 
 
 def fit_with_hints(estimator: Any, X: Any, hints: Supervision, as_links: bool) -> Any:
-    """Fit an estimator or a pipeline with hints, or without if it takes none."""
+    """Fit an estimator or a pipeline with hints, or without hints if it does not take any."""
     try:
         return _fit(estimator, X, hints)
     except UnsupportedSupervisionError:
@@ -294,7 +308,7 @@ def _fit(estimator: Any, X: Any, hints: Supervision) -> Any:
 
 
 def cluster_chances(model: Any, X: Any) -> FloatArray:
-    """Return the chance of each cluster for each row; 0 and 1 from a model that gives labels only."""
+    """Return the probability of each cluster for each row; 0 or 1 for a model that only predicts labels."""
     if hasattr(model, "predict_proba"):
         chances: FloatArray = np.asarray(model.predict_proba(X), dtype=np.float64)
         return chances
@@ -308,20 +322,20 @@ def cluster_chances(model: Any, X: Any) -> FloatArray:
                 "one of them is needed to predict hints."
             )
     names, codes = np.unique(labels, return_inverse=True)
-    # A row in no cluster (-1) is together with none, so it has no chance anywhere.
+    # A row in no cluster (-1) belongs together with no other row, so all its probabilities are 0.
     rows = np.eye(len(names)) * (names != -1)[:, None]
     return rows[codes]
 
 
 def retell_warnings(results: Iterable[FoldResult]) -> None:
-    """Tell the caller of the warnings of all fits, one for each category."""
+    """Repeat the warnings of all fits for the caller, one for each category."""
     repeat_warnings(warned for result in results for warned in result.warned)
 
 
 def summarise(
     results: list[FoldResult], folds: list[HintFold], score: Any, scoring: Any, error_score: Any
 ) -> HintValidation:
-    """Put the folds of one candidate together."""
+    """Combine the folds of one candidate."""
     failures = [result for result in results if result.failure is not None]
     nan = np.full(len(folds), np.nan)
     found = HintValidation(

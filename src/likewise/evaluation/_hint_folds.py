@@ -1,4 +1,4 @@
-"""Folds over the hints: some are held out, the others train, and what the others imply is not scored."""
+"""Folds over hints. Held-out hints that the training hints imply are not scored."""
 
 from __future__ import annotations
 
@@ -25,26 +25,37 @@ NEITHER = TRIPLET_ANSWERS.index("NEITHER")
 
 @dataclass(frozen=True, eq=False)
 class HintFold:
-    """One fold: the hints to train on, and the questions whose answers were held out.
+    """One fold: the training hints, and the held-out questions with their answers.
 
-    Attributes
+    Parameters
     ----------
     train : Supervision
-        The hints to train on.
+        The training hints.
     pairs : ndarray of shape (n_pairs, 2)
-        Held-out pairs of rows that the training hints do not decide.
+        The held-out pairs of rows whose relation the training hints do not imply.
     together : ndarray of bool, of shape (n_pairs,)
         Whether each pair belongs together.
     pair_weights : ndarray of shape (n_pairs,)
-        How much each pair counts.
+        The weight of each pair.
     triplets : ndarray of shape (n_triplets, 3)
-        Held-out triplets of rows that the training hints do not decide.
+        The held-out triplets of rows whose answer the training hints do not imply.
     answers : ndarray of shape (n_triplets,)
         Their answers: 0 AB, 1 AC, 2 BC, 3 NEITHER.
     triplet_weights : ndarray of shape (n_triplets,)
-        How much each triplet counts.
+        The weight of each triplet.
     n_implied : int
-        How many held-out pairs and triplets are left out because the training hints decide them.
+        The number of held-out pairs and triplets that are left out because the training hints imply them.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> from likewise.evaluation import HintKFold
+    >>> hints = Supervision.from_links(4, must=[(0, 1), (2, 3)], cannot=[(0, 2), (1, 3)])
+    >>> fold = next(HintKFold(2, random_state=0).split(hints))
+    >>> fold.train
+    Supervision(4 rows: 1 must, 1 cannot)
+    >>> fold.n_scored + fold.n_implied
+    2
     """
 
     train: Supervision
@@ -58,30 +69,30 @@ class HintFold:
 
     @property
     def n_scored(self) -> int:
-        """How many held-out pairs and triplets are scored."""
+        """The number of held-out pairs and triplets that are scored."""
         return len(self.pairs) + len(self.triplets)
 
 
 class HintKFold:
-    """Cut the hints, not the rows, into k folds.
+    """Split the hints, not the rows, into k folds.
 
-    Links given as pairs, triplets and labels are dealt out to the folds; each is held out once. The sizes of
-    the folds differ by at most one, and so do their numbers of must-links, of cannot-links, of triplets that
-    name two rows, of triplets answered NEITHER and of labels of each class. Groups of links and bags are one
-    statement about many rows: they stay in every training part.
+    Pairs, triplets and labels are distributed over the folds; each is held out once. The sizes of the folds
+    differ by at most one, and so do their numbers of must-links, of cannot-links, of triplets answered AB, AC
+    or BC, of triplets answered NEITHER, and of labels of each class. Groups of links and bags are statements
+    about many rows, and are training hints in every fold.
 
-    A held-out label is asked as pairs: its row with one labelled row of each class, drawn at random.
+    A held-out label is scored as pairs: its row with one random labelled row of each class.
 
-    A held-out question is not scored if the training hints decide it: by chains of must-links, by a
-    cannot-link between two such chains, by triplets read as links, by labels and bags, or by a triplet
-    answered NEITHER of which two rows are known to be together or apart.
+    A held-out question is not scored if the training hints imply its answer: through chains of must-links, a
+    cannot-link between two such chains, triplets read as links, labels and bags, or a triplet answered
+    NEITHER with two rows that are known to be together or apart.
 
     Parameters
     ----------
     n_splits : int, default=5
         The number of folds, at least 2.
     random_state : int, RandomState instance or None, default=None
-        The seed of the shuffle.
+        The seed for shuffling.
 
     Examples
     --------
@@ -103,7 +114,18 @@ class HintKFold:
         return f"HintKFold({self.n_splits}, random_state={self.random_state!r})"
 
     def split(self, supervision: Supervision) -> Iterator[HintFold]:
-        """Yield the folds. The cost of each is linear in the rows and the hints."""
+        """Yield the folds. The cost of each is linear in the rows and the hints.
+
+        Parameters
+        ----------
+        supervision : Supervision
+            The hints to split.
+
+        Yields
+        ------
+        fold : HintFold
+            The training hints and the held-out questions.
+        """
         if not isinstance(supervision, Supervision):
             raise SupervisionError(
                 f"supervision must be a likewise.Supervision, got {type(supervision).__name__}. "
@@ -145,7 +167,7 @@ class HintKFold:
         )
 
     def _deal(self, strata: list[int], rng: Any) -> IntArray:
-        """Return the fold of each hint, stratum after stratum; the deal goes round without a break."""
+        """Return the fold of each hint, stratum after stratum, continuing the round robin across strata."""
         start, dealt = 0, [np.empty(0, dtype=np.int64)]
         order = rng.permutation(self.n_splits)
         for size in strata:
@@ -156,7 +178,7 @@ class HintKFold:
 
 
 def _label_pairs(hints: Supervision, rng: Any) -> tuple[IntArray, IntArray]:
-    """Return, for each labelled row, a labelled row of each class other than itself, or -1."""
+    """Return, for each labelled row, another labelled row of each class, or -1 if there is none."""
     codes = hints.label_codes
     rows = np.flatnonzero(codes >= 0)
     partners = np.full((len(rows), len(hints.classes)), -1, dtype=np.int64)
@@ -184,7 +206,7 @@ def _fold(
     i = np.repeat(rows[out], partners.shape[1])
     j = partners[out].reshape(-1)
     i, j = i[j >= 0], j[j >= 0]
-    # Where both labels are held out the pair may have been drawn from either side.
+    # If both labels are held out, the pair may have been drawn twice.
     drawn = np.unique(np.sort(np.column_stack([i, j]), axis=1), axis=0)
     of_labels = hints.label_codes[drawn[:, 0]] == hints.label_codes[drawn[:, 1]]
     pairs = np.concatenate([hints.must[must_out], hints.cannot[cannot_out], drawn])
@@ -211,7 +233,7 @@ def _fold(
 def _without(
     hints: Supervision, labels: BoolArray, must: BoolArray, cannot: BoolArray, triplets: BoolArray
 ) -> Supervision:
-    """Return the hints less the labels, links and triplets that are marked."""
+    """Return the hints without the marked labels, links and triplets."""
     n = hints.n_samples
     kept = hints.only("bags")
     if "links" in hints.kinds:
@@ -237,13 +259,13 @@ def _without(
     return kept
 
 
-# ---------------------------------------------------------------------- what the training hints decide
+# ---------------------------------------------------------------------- what the training hints imply
 
 APART, TOGETHER, UNKNOWN = 0, 1, -1
 
 
 def relations(closure: Closure, pairs: IntArray) -> IntArray:
-    """Tell of each pair whether the closure says together, apart, or nothing; must-links win."""
+    """Return TOGETHER, APART or UNKNOWN for each pair by the closure; must-links take precedence."""
     first, second = closure.component[pairs[:, 0]], closure.component[pairs[:, 1]]
     edges = closure.cannot[:, 0] * closure.n_components + closure.cannot[:, 1]
     asked = np.minimum(first, second) * closure.n_components + np.maximum(first, second)
@@ -260,7 +282,7 @@ def relations(closure: Closure, pairs: IntArray) -> IntArray:
 
 
 _SIDES = ((0, 1), (0, 2), (1, 2))  # the pairs ab, ac, bc of a triplet
-# The ways to part three rows: which of ab, ac, bc are together, and the answer that it makes.
+# The partitions of three rows: which of ab, ac, bc are together, and the resulting answer.
 _PARTITIONS = (((1, 0, 0), 0), ((0, 1, 0), 1), ((0, 0, 1), 2), ((1, 1, 1), NEITHER), ((0, 0, 0), NEITHER))
 
 
@@ -269,12 +291,12 @@ def _sides(closure: Closure, triplets: IntArray) -> IntArray:
 
 
 def _decided(closure: Closure, triplets: IntArray, waiting: IntArray) -> BoolArray:
-    """Mark the triplets to which no more than one answer is left, or to which NEITHER was the answer."""
+    """Mark the triplets with at most one possible answer, or whose components were answered NEITHER."""
     known = _sides(closure, triplets)
     possible = np.zeros((len(triplets), len(TRIPLET_ANSWERS)), dtype=bool)
     for together, answer in _PARTITIONS:
         possible[:, answer] |= ((known == UNKNOWN) | (known == np.array(together))).all(axis=1)
-    # Three components that a NEITHER speaks of are known to be NEITHER, whichever their rows.
+    # If three components were answered NEITHER, so is every triplet of their rows.
     asked, said = (np.sort(closure.component[rows], axis=1) for rows in (triplets, waiting))
     place = np.unique(np.concatenate([said, asked]), axis=0, return_inverse=True)[1].reshape(-1)
     decided: BoolArray = (possible.sum(axis=1) <= 1) | np.isin(place[len(said) :], place[: len(said)])
@@ -282,10 +304,10 @@ def _decided(closure: Closure, triplets: IntArray, waiting: IntArray) -> BoolArr
 
 
 def _closure_of(train: Supervision) -> tuple[Closure, IntArray]:
-    """Close the training hints, everything read as links, and return the NEITHER that say no more than that.
+    """Return the closure of all training hints as links, and the NEITHER triplets that imply no links.
 
-    A triplet answered NEITHER is no link by itself. Once two of its rows are known to be together, so are all
-    three, and once two are apart, so are all: such links are added until no more follow.
+    A triplet answered NEITHER implies no links by itself. If two of its rows are known to be together, so are
+    all three, and if two are known to be apart, so are all. Such links are added until nothing changes.
     """
     links = train.to_links()
     waiting = train.triplets[train.answers == NEITHER]

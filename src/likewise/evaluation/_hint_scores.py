@@ -1,4 +1,4 @@
-"""How well held-out answers are predicted: chances of answers from chances of clusters, and their scores."""
+"""Probabilities of held-out answers from probabilities of clusters, and the scores of such predictions."""
 
 from __future__ import annotations
 
@@ -16,26 +16,39 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 HintScoring = Literal["accuracy", "agreement", "balanced_accuracy", "log_score"]
-# What a model cannot rule out: without it one sure and wrong prediction would cost infinitely much, and a
-# method that gives labels and no chances is always sure.
+# The weight of the uniform distribution in the log score. Without it, one confident wrong prediction would
+# have an infinite cost, and a method without probabilities is always confident.
 _DOUBT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Answers that were held out, and what a model that was not told of them says.
+    """Held-out answers, and the probabilities that a model gives them.
 
-    Attributes
+    Parameters
     ----------
     chances : ndarray of shape (n_questions, 4)
-        The probability of each answer. Of a pair the columns are together, apart and twice 0; of a triplet
+        The probability of each answer. For a pair, the columns are together, apart, 0 and 0; for a triplet,
         they are AB, AC, BC and NEITHER.
     answers : ndarray of shape (n_questions,)
-        The column of the answer that was given.
+        The column of the held-out answer.
     is_triplet : ndarray of bool, of shape (n_questions,)
-        Whether the question is of three rows.
+        Whether the question is about three rows.
     weights : ndarray of shape (n_questions,)
-        How much each answer counts.
+        The weight of each answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.evaluation import HeldOut
+    >>> held = HeldOut(
+    ...     chances=np.array([[0.9, 0.1, 0, 0], [0.2, 0.8, 0, 0]]),
+    ...     answers=np.array([0, 0]),
+    ...     is_triplet=np.array([False, False]),
+    ...     weights=np.ones(2),
+    ... )
+    >>> held.right.tolist(), held.score("accuracy")
+    ([True, False], 0.5)
     """
 
     chances: FloatArray
@@ -48,16 +61,39 @@ class HeldOut:
 
     @classmethod
     def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:
-        """Put the answers of several folds together."""
+        """Concatenate the answers of several folds.
+
+        Parameters
+        ----------
+        parts : sequence of HeldOut
+            The answers of each fold.
+
+        Returns
+        -------
+        held : HeldOut
+            All answers.
+        """
         names = ("chances", "answers", "is_triplet", "weights")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @classmethod
     def of(cls, fold: HintFold, clusters: FloatArray) -> HeldOut:
-        """Predict the answers of a fold from the chances of clusters, shape (n_samples, n_clusters).
+        """Predict the answers of a fold from the cluster probabilities of the rows.
 
-        The clusters of different rows are taken as independent: two rows are together with probability
+        The clusters of different rows are treated as independent: rows a and b are together with probability
         Σ_k p_ak p_bk.
+
+        Parameters
+        ----------
+        fold : HintFold
+            The held-out questions and their answers.
+        clusters : ndarray of shape (n_samples, n_clusters)
+            The probability of each cluster for each row.
+
+        Returns
+        -------
+        held : HeldOut
+            The predictions.
         """
         together = np.einsum("ik,ik->i", clusters[fold.pairs[:, 0]], clusters[fold.pairs[:, 1]])
         none = np.zeros(len(together))
@@ -84,38 +120,60 @@ class HeldOut:
         return HeldOut(*(getattr(self, name)[mask] for name in names))
 
     def score(self, scoring: HintScoring = "accuracy") -> float:
-        """Return a score by its name; see :func:`cross_validate_hints`."""
+        """Return a score by its name.
+
+        Parameters
+        ----------
+        scoring : {"accuracy", "agreement", "balanced_accuracy", "log_score"}, default="accuracy"
+            The score; see :func:`cross_validate_hints`.
+
+        Returns
+        -------
+        score : float
+            The score; higher is better.
+        """
         return check_scoring(scoring)(self).value
 
     @property
     def predicted(self) -> IntArray:
-        """The likeliest answer to each question; two rows that are as likely together as apart are apart."""
+        """The most probable answer to each question; ties between together and apart count as apart."""
         likeliest: IntArray = self.chances.argmax(axis=1)
         even = ~self.is_triplet & (self.chances[:, 0] <= self.chances[:, 1])
         return np.where(even, 1, likeliest)
 
     @property
     def right(self) -> npt.NDArray[np.bool_]:
-        """Whether each answer is the predicted one."""
+        """Whether each answer is predicted correctly."""
         return self.predicted == self.answers
 
     @property
     def strata(self) -> IntArray:
-        """The sort of each answer: 0 together, 1 apart, 2 two of three together, 3 neither.
+        """The type of each answer: 0 together, 1 apart, 2 AB, AC or BC, 3 NEITHER.
 
-        AB, AC and BC are one sort, since which of the rows is called A says nothing.
+        AB, AC and BC are one type, since the order of the rows in a triplet is arbitrary.
         """
         return _sort_of(self.answers, self.is_triplet)
 
     def share_right(self, *, triplets: bool) -> float:
-        """Return the share of pairs, or of triplets, that are right; NaN where there are none."""
+        """Return the fraction of pairs, or of triplets, that are predicted correctly.
+
+        Parameters
+        ----------
+        triplets : bool
+            Whether to score the triplets instead of the pairs.
+
+        Returns
+        -------
+        share : float
+            The weighted fraction; NaN if there are none.
+        """
         use = self.is_triplet == triplets
         return float(np.average(self.right[use], weights=self.weights[use])) if use.any() else np.nan
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A score, the higher the better, and its standard error."""
+    """A score, where higher is better, and its standard error."""
 
     value: float
     error: float
@@ -131,7 +189,7 @@ def _mean(values: FloatArray, weights: FloatArray) -> Scored:
 
 
 def _agreement(held: HeldOut) -> Scored:
-    """Return (o - e) / (1 - e) with o the share that is right and e the share that chance would get right."""
+    """Return (o - e) / (1 - e), with the observed accuracy o and the accuracy e expected by chance."""
     observed = _mean(held.right.astype(np.float64), held.weights)
     predicted = _sort_of(held.predicted, held.is_triplet)
     by_chance = 0.0
@@ -142,7 +200,7 @@ def _agreement(held: HeldOut) -> Scored:
             given, said = ((held.weights * (use & (side == sort))).sum() for side in (held.strata, predicted))
             by_chance += given * said / (n_answers * total) if total else 0.0
     by_chance /= held.weights.sum()
-    if 1 - by_chance < 1e-12:  # only one sort of answer, always given and always predicted
+    if 1 - by_chance < 1e-12:  # only one type of answer, which is always predicted
         return Scored(0.0, 0.0)
     return Scored((observed.value - by_chance) / (1 - by_chance), observed.error / (1 - by_chance))
 
@@ -175,18 +233,18 @@ _SCORES: dict[str, Callable[[HeldOut], Scored]] = {
 }
 
 
-# Where fewer of the pairs than this are together, a model that calls all pairs apart is accurate.
+# If a smaller fraction of the pairs is together, a model that predicts "apart" for all pairs is accurate.
 _FEW_TOGETHER = 0.25
 
 
 def usual_scoring(folds: Sequence[HintFold]) -> HintScoring:
-    """Return "agreement" where few of the held-out pairs are together, as with many classes."""
+    """Return "agreement" if few of the held-out pairs are together, as with many classes, else "accuracy"."""
     together = np.concatenate([fold.together for fold in folds])
     return "agreement" if len(together) and together.mean() < _FEW_TOGETHER else "accuracy"
 
 
 def check_scoring(scoring: Any) -> Callable[[HeldOut], Scored]:
-    """Return the function of a score by its name, or make one of a function."""
+    """Return the scoring function for a name, or wrap a function."""
     if isinstance(scoring, str) and scoring in _SCORES:
         score = _SCORES[scoring]
         return lambda held: score(replace(held, weights=held.weights / held.weights.max()))

@@ -1,4 +1,4 @@
-"""Choosing parameters, the number of clusters and the method by held-out hints."""
+"""Selection of parameters, the number of clusters and the method by held-out hints."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Candidate:
 
     @property
     def n_clusters(self) -> int | None:
-        """The number of clusters asked for, if the estimator or its last step has such a parameter."""
+        """The `n_clusters` or `n_components` of the estimator or its last step; None if it has neither."""
         estimator = self.estimator[-1] if hasattr(self.estimator, "steps") else self.estimator
         params = estimator.get_params(deep=False)
         found = params.get("n_clusters", params.get("n_components"))
@@ -62,43 +62,43 @@ class _Candidate:
 
 
 def _delegated(name: str) -> Callable[[Any], bool]:
-    """Tell whether the best estimator, or before fit one of the estimators, has a method."""
+    """Return a check whether the best estimator (before fit: any estimator) has a method."""
 
     def check(self: Any) -> bool:
         if hasattr(self, "best_estimator_"):
             return hasattr(self.best_estimator_, name)
         try:
             return any(hasattr(estimator, name) for _, estimator, _ in self._methods())
-        except ValueError:  # fit will say what is wrong with them
+        except ValueError:  # fit raises the error
             return False
 
     return check
 
 
 class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
-    """Choose parameters, the number of clusters and the method by hints that were held out.
+    """Choose parameters, the number of clusters and the method by held-out hints.
 
-    Each candidate is scored as :func:`cross_validate_hints` does, all on the same folds, and the best is
-    fitted again with all hints. It stands to hints as scikit-learn's GridSearchCV stands to labels: a person
-    who has answers and no true classes chooses a model with it.
+    Each candidate is scored as in :func:`cross_validate_hints`, all on the same folds, and the best is fitted
+    again with all hints. It does for hints what scikit-learn's GridSearchCV does for labels: use it to choose
+    a model if you have hints but no true classes.
 
     Parameters
     ----------
     estimator : estimator, pipeline, or list of (name, estimator, grid)
-        What to choose parameters for; or several methods to choose among, each with its own grid. A dict of
-        name to (estimator, grid) is the same.
+        The estimator to tune, or several methods to choose from, each with its own grid. A dict of name to
+        (estimator, grid) is also accepted.
     param_grid : dict or list of dict, optional
-        Parameter names and the values to try, as for GridSearchCV. Not with several methods.
+        The parameter values to try, as for GridSearchCV. Must be omitted with several methods.
     cv : int or HintKFold, default=5
-        The folds of the hints.
+        The number of folds of the hints, or the splitter.
     scoring : str or callable, default="auto"
-        See :func:`cross_validate_hints`. "auto" is "agreement" where less than a quarter of the held-out
-        pairs are together, as with five classes or more, and else "accuracy": where nearly all pairs are
-        apart, a model that calls all of them apart is accurate and useless.
+        The score; see :func:`cross_validate_hints`. "auto" is "agreement" if less than a quarter of the
+        held-out pairs are together, as with five classes or more, and else "accuracy". If nearly all pairs
+        are apart, a useless model that predicts "apart" for all of them is accurate.
     n_repeats : int or "auto", default="auto"
-        How many times the hints are cut into folds, each time otherwise; scores are means over all of them.
-        "auto" is 3 with several methods and 1 with one. With few hints the score of a method depends on
-        which of them are in which fold, and repeats make this matter less.
+        The number of different divisions into folds; scores are means over all of them. "auto" is 3 with
+        several methods and 1 with one. With few hints, scores depend on which hints share a fold, and
+        repeats reduce this.
     rule : {"simplest_method", "best", "one_standard_error"}, default="simplest_method"
         ``"best"`` takes the highest score. ``"simplest_method"`` takes the first-named method whose best
         candidate is behind it by at most half a standard error of the difference: name the simplest method
@@ -106,19 +106,20 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         ``"one_standard_error"`` takes the fewest clusters among all tied candidates. Equal scores go to fewer
         clusters, then to the candidate that was named first.
     refit : bool, default=True
-        Fit the chosen candidate with all hints. Without it there are no `labels_` and no `predict`.
+        Whether to fit the chosen candidate with all hints. Otherwise `labels_` and `predict` are not
+        available.
     as_links : bool, default=False
-        Say the hints as links to methods that refuse them as they are.
+        Convert the hints to links for methods that do not support them.
     n_jobs : int or None, default=None
-        How many fits to make at once, as in scikit-learn. The choice does not depend on it.
+        The number of parallel fits, as in scikit-learn. It does not change the result.
     random_state : int, RandomState instance or None, default=None
-        The seed of the folds, if `cv` is a number. Estimators have their own.
+        The seed for the folds, if `cv` is a number. Estimators have their own seeds.
     error_score : float or "raise", default=nan
-        The score of a candidate if a fit fails, with a warning; or raise the error. A candidate with NaN is
-        never chosen. If all fail, an error is raised in any case.
+        The score to use, with a warning, for a candidate whose fit fails; "raise" raises the error. A
+        candidate with the score NaN is never chosen. If all candidates fail, an error is raised in any case.
     progress : callable, optional
-        Called as ``progress(n_done, n_fits)`` after every fit. scikit-learn's own callbacks, such as
-        ProgressBar, are told of the same.
+        Called as ``progress(n_done, n_fits)`` after every fit. scikit-learn's callbacks, such as ProgressBar,
+        are supported too.
 
     Attributes
     ----------
@@ -132,11 +133,13 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     best_estimator_ : estimator
         The chosen candidate, fitted with all hints.
     best_method_ : str
-        The name of the method; the name of the class where only one estimator was given.
+        The name of the chosen method; the name of the class if only one estimator was given.
     best_params_ : dict
-        The parameters that the grid gave it.
-    best_index_, best_score_ : int, float
-        Its place in `cv_results_`, and its score.
+        The parameters of the chosen candidate that come from the grid.
+    best_index_ : int
+        The index of the chosen candidate in `cv_results_`.
+    best_score_ : float
+        Its score.
     ties_ : ndarray of int
         The candidates that the hints do not tell apart from the best, by their place in `cv_results_`: those
         whose score is behind it by at most one standard error of the difference. All candidates are asked
@@ -146,14 +149,14 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     scoring_ : str or callable
         The score that was used.
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row, by the chosen candidate.
+        The cluster of each row from the chosen candidate.
     n_scored_, n_implied_ : int
-        How many held-out questions were scored, and how many were not because other hints decide them; of
-        several repeats, in the first.
+        The number of held-out questions that were scored, and the number that were left out because other
+        hints imply the answer. With several repeats, the numbers of the first one.
     n_splits_, n_repeats_ : int
-        The number of folds, and how many times the hints were cut into as many.
+        The number of folds and of repeats.
     refit_time_ : float
-        Seconds that the last fit took.
+        The time of the final fit in seconds.
 
     Examples
     --------
@@ -226,8 +229,8 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows, in memory. Dask data are refused: choose by some of their rows, then fit the chosen
-            estimator to all.
+            The rows, in memory. Dask data are refused: choose a model with some of the rows, then fit it to
+            all rows.
         y : ignored
             Present for scikit-learn's interface.
         supervision : Supervision
@@ -235,7 +238,8 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        self : object
+        self : HintSearchCV
+            The fitted search.
         """
         if self.rule not in get_args(Rule):
             raise ValueError(f"rule must be one of {get_args(Rule)}, got {self.rule!r}.")
@@ -338,7 +342,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return rounds
 
     def _run(self, X: Any, candidates: list[_Candidate], folds: list[HintFold]) -> list[list[FoldResult]]:
-        """Fit every candidate on every fold, and tell of the progress."""
+        """Fit every candidate on every fold, and report the progress."""
         n_fits = len(candidates) * len(folds)
         flat: list[Any] = [None] * n_fits
         tasks = ((candidate.estimator, fold) for candidate in candidates for fold in folds)
@@ -400,25 +404,73 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     def fit_predict(
         self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
     ) -> np.ndarray:
-        """Fit, and return the cluster of each row."""
+        """Fit, and return the cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, in memory.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision
+            The hints.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row from the chosen candidate.
+        """
         labels: np.ndarray = self.fit(X, supervision=supervision).labels_
         return labels
 
     @available_if(_delegated("predict"))
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the cluster of each new row, by the chosen model."""
+        """Predict the cluster of each row with the chosen model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row.
+        """
         labels: np.ndarray = self._best().predict(X)
         return labels
 
     @available_if(_delegated("predict_proba"))
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Return the chance of each cluster for each row, by the chosen model."""
+        """Return the probability of each cluster for each row with the chosen model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        chances : ndarray of shape (n_samples, n_clusters)
+            The probabilities.
+        """
         chances: np.ndarray = self._best().predict_proba(X)
         return chances
 
     @available_if(_delegated("transform"))
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """Return what the chosen model's ``transform`` does."""
+        """Transform the rows with the chosen model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        out : ndarray
+            The output of the model's ``transform``.
+        """
         out: np.ndarray = self._best().transform(X)
         return out
 
@@ -506,7 +558,7 @@ _ABSENT = object()
 
 
 def _masked(values: list[Any]) -> np.ma.MaskedArray:
-    """Return values as GridSearchCV keeps parameters: masked where a candidate has none."""
+    """Return values as in GridSearchCV: masked for candidates without the parameter."""
     data = np.empty(len(values), dtype=object)
     absent = [value is _ABSENT for value in values]
     data[:] = [None if gone else value for value, gone in zip(values, absent, strict=True)]

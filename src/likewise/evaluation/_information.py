@@ -1,4 +1,4 @@
-"""What one answer tells about the classes: the bits of a pair and of a triplet, and which are worth more."""
+"""The information in one answer about a pair or a triplet, in bits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def pair_information(shares: Any, *, noise: float = 0.0) -> float:
-    """Return the bits that "do these two belong together?" tells about the classes of two rows.
+    """Return the information in an answer to "do these two belong together?", in bits.
 
-    Two rows are drawn at random from classes with shares p_k. They are of one class with probability
-    P_M = Σ p_k². A right answer l depends on nothing but the classes Y, so that I(Y; l) = H(l), which is
+    Two rows are drawn at random from classes with proportions p_k. They belong to the same class with
+    probability P_M = Σ p_k². A correct answer l is determined by the classes Y, so I(Y; l) = H(l), which is
     P_M log₂ 1/P_M + (1 - P_M) log₂ 1/(1 - P_M) (Pei 2017, equation 3.12). If an answer is wrong with
     probability ε, then I(Y; l) = H(l) - H(ε): the answer "together" has probability
-    (1 - ε) P_M + ε (1 - P_M), and H(ε) bits of it are chance.
+    (1 - ε) P_M + ε (1 - P_M), and H(ε) bits of it are noise.
 
     Parameters
     ----------
     shares : array-like of shape (n_classes,)
-        The share of each class; they add up to 1.
+        The proportion of each class; the sum is 1.
     noise : float, default=0.0
         The probability ε that an answer is wrong.
 
@@ -51,17 +51,17 @@ def pair_information(shares: Any, *, noise: float = 0.0) -> float:
 
 
 def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
-    """Return the bits that "which two of these three belong together?" tells about three rows.
+    """Return the information in an answer to "which two of these three belong together?", in bits.
 
     Each of the answers AB, AC and BC has probability P_R = Σ p_k² (1 - p_k), and NEITHER has the rest. For
-    right answers I(Y; l) = H(l) = 3 P_R log₂ 1/P_R + (1 - 3 P_R) log₂ 1/(1 - 3 P_R) (Pei 2017, equation
+    correct answers, I(Y; l) = H(l) = 3 P_R log₂ 1/P_R + (1 - 3 P_R) log₂ 1/(1 - 3 P_R) (Pei 2017, equation
     3.13). With probability ε the answer is one of the three wrong ones, each equally likely, and
     I(Y; l) = H(l) - H(ε) - ε log₂ 3.
 
     Parameters
     ----------
     shares : array-like of shape (n_classes,)
-        The share of each class; they add up to 1.
+        The proportion of each class; the sum is 1.
     noise : float, default=0.0
         The probability ε that an answer is wrong.
 
@@ -78,29 +78,36 @@ def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
     1.281
     """
     p_two, noise = _p_two(check_shares(shares)), _check_noise(noise)
-    two = (1 - noise) * p_two + noise / 3 * (1 - p_two)  # of AB; AC and BC are as likely
+    two = (1 - noise) * p_two + noise / 3 * (1 - p_two)  # of AB; AC and BC have the same probability
     chance = _entropy(noise, 1 - noise) + noise * math.log2(3)
     return _less_chance(_entropy(two, two, two, 1 - 3 * two), chance)
 
 
 @dataclass(frozen=True)
 class HintInformation:
-    """What pairs and triplets tell about classes of given shares.
+    """The information in answers about pairs and triplets, for given proportions of the classes.
 
-    Attributes
+    Parameters
     ----------
     shares : tuple of float
-        The share of each class, the largest first.
+        The proportion of each class, the largest first.
     p_must : float
-        P_M, the probability that two rows drawn at random are of one class.
+        P_M, the probability that two random rows belong to the same class.
     p_two : float
-        P_R, the probability of each of the answers AB, AC and BC to three rows drawn at random.
+        P_R, the probability of each of the answers AB, AC and BC for three random rows.
     pair_bits, triplet_bits : float
-        What one answer tells, in bits.
-    noise_pair, noise_triplet : float
+        The information in one answer about a pair and about a triplet, in bits.
+    noise_pair, noise_triplet : float, default=0.0
         The probability that an answer is wrong.
-    seconds_pair, seconds_triplet : float or None
-        How long an answer takes, if that is known.
+    seconds_pair, seconds_triplet : float, optional
+        The time that an answer takes, if known.
+
+    Examples
+    --------
+    >>> from likewise.evaluation import compare_hints
+    >>> found = compare_hints(shares=[0.5, 0.5])
+    >>> found.pair_bits, found.triplet_bits, found.triplet_tells_more
+    (1.0, 2.0, True)
     """
 
     shares: tuple[float, ...]
@@ -115,32 +122,32 @@ class HintInformation:
 
     @property
     def three_pairs(self) -> float:
-        """The bits of three pairs, which show six rows as two triplets do."""
+        """The bits of three pairs, which show six rows, as two triplets do."""
         return 3 * self.pair_bits
 
     @property
     def two_triplets(self) -> float:
-        """The bits of two triplets, which show six rows as three pairs do."""
+        """The bits of two triplets, which show six rows, as three pairs do."""
         return 2 * self.triplet_bits
 
     @property
     def pair_bits_per_row(self) -> float:
-        """The bits of a pair for each row that is shown."""
+        """The bits of a pair, divided by the number of rows shown."""
         return self.pair_bits / 2
 
     @property
     def triplet_bits_per_row(self) -> float:
-        """The bits of a triplet for each row that is shown."""
+        """The bits of a triplet, divided by the number of rows shown."""
         return self.triplet_bits / 3
 
     @property
     def pair_bits_per_minute(self) -> float | None:
-        """The bits of a minute of pairs; None if `seconds_pair` is not known."""
+        """The bits of answers about pairs in one minute; None if `seconds_pair` is unknown."""
         return None if self.seconds_pair is None else 60 * self.pair_bits / self.seconds_pair
 
     @property
     def triplet_bits_per_minute(self) -> float | None:
-        """The bits of a minute of triplets; None if `seconds_triplet` is not known."""
+        """The bits of answers about triplets in one minute; None if `seconds_triplet` is unknown."""
         return None if self.seconds_triplet is None else 60 * self.triplet_bits / self.seconds_triplet
 
     @property
@@ -155,16 +162,22 @@ class HintInformation:
 
     @property
     def triplets_promised(self) -> bool:
-        """Whether both conditions hold; then a right triplet tells at least as much as a right pair."""
+        """Whether both conditions hold. A correct triplet then has at least the bits of a correct pair."""
         return self.no_large_class and self.enough_neither
 
     @property
     def triplet_tells_more(self) -> bool:
-        """Whether one triplet tells at least as much as one pair, the corollary's conclusion."""
+        """Whether one triplet has at least as many bits as one pair, the conclusion of the corollary."""
         return self.triplet_bits >= self.pair_bits - _ROUNDING
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields and everything derived from them, by name."""
+        """Return the fields and the derived properties by name.
+
+        Returns
+        -------
+        values : dict of str to object
+            The values.
+        """
         derived = [name for name, value in vars(type(self)).items() if isinstance(value, property)]
         return {name: getattr(self, name) for name in (*self.__dataclass_fields__, *derived)}
 
@@ -214,33 +227,33 @@ def compare_hints(
     seconds_pair: float | None = None,
     seconds_triplet: float | None = None,
 ) -> HintInformation:
-    """Tell which kind of question is worth more on classes like these: pairs or triplets.
+    """Compare the information in answers about pairs and about triplets, for given classes.
 
-    For right answers, a triplet tells at least as much as a pair if no class has more than 2/3 of the rows
-    and 3 P_R ≤ 1 - 1/e (Pei 2017, corollary 3.4.1.1). The conditions are sufficient, not necessary: two
-    classes of equal size break the second, and yet a triplet tells 2 bits and a pair 1. A triplet also shows
-    three rows, and people take longer over it and err more often: give the noise and the seconds if you have
+    For correct answers, a triplet has at least as many bits as a pair if no class has more than 2/3 of the
+    rows and 3 P_R ≤ 1 - 1/e (Pei 2017, corollary 3.4.1.1). The conditions are sufficient, not necessary: two
+    classes of equal size violate the second, but a triplet has 2 bits and a pair 1. A triplet also shows
+    three rows, and people take longer and make more errors. Pass the error rates and times if you have
     measured them.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,), optional
-        The class of each row; the shares of the classes are counted.
+        The class of each row, from which the proportions are computed.
     shares : array-like of shape (n_classes,), optional
-        The share of each class, instead of labels. They add up to 1.
+        The proportion of each class, instead of `labels`. The sum is 1.
     noise_pair, noise_triplet : float, default=0.0
         The probability that an answer is wrong.
     seconds_pair, seconds_triplet : float, optional
-        How long an answer takes.
+        The time that an answer takes.
 
     Returns
     -------
     HintInformation
-        Its text is a small table.
+        The comparison, which prints as a small table.
 
     Notes
     -----
-    Rows are thought of as drawn independently, which for labels of n rows is true up to 1/n.
+    Rows are treated as drawn independently, which for labels of n rows holds up to a term of 1/n.
 
     Examples
     --------
@@ -283,12 +296,12 @@ def compare_hints(
     )
 
 
-# The conditions are met with equality by round numbers such as (2/3, 1/3).
+# Round proportions such as (2/3, 1/3) meet the conditions with equality.
 _ROUNDING = 1e-12
 
 
 def check_shares(shares: Any) -> FloatArray:
-    """Check that shares are a distribution, and make them add up to 1 to the last digit."""
+    """Check that shares are a distribution, and normalise them."""
     given = np.asarray(shares, dtype=np.float64)
     if given.ndim != 1 or not given.size:
         raise ValueError(f"shares must be one number a class, shape (n_classes,); got shape {given.shape}.")
@@ -321,7 +334,7 @@ def _entropy(*chances: float) -> float:
 
 
 def _less_chance(entropy: float, chance: float) -> float:
-    """Subtract; rounding may leave less than nothing."""
+    """Return the difference, at least 0 in spite of rounding."""
     return max(0.0, entropy - chance)
 
 

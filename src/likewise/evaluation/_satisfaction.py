@@ -1,4 +1,4 @@
-"""How many of the hints a clustering keeps."""
+"""The fraction of the hints that a clustering satisfies."""
 
 from __future__ import annotations
 
@@ -14,16 +14,26 @@ from likewise.evaluation._codes import IntArray, check_same_rows, label_codes
 
 @dataclass(frozen=True, eq=False)
 class Satisfaction:
-    """How many must-links and cannot-links a clustering keeps.
+    """The numbers of must-links and cannot-links that a clustering satisfies.
 
-    Attributes
+    Parameters
     ----------
     n_must, n_must_kept, n_cannot, n_cannot_kept : int
-        Numbers of links. A group of m rows counts as the m (m - 1) / 2 links that it states.
+        The numbers of must-links and cannot-links, and of those that are satisfied. A group of m rows counts
+        as m (m - 1) / 2 links.
     broken_must, broken_cannot : ndarray of shape (n, 2)
-        The links stated as pairs that the clustering breaks; those of groups are only counted.
-    n_must_groups, n_broken_must_groups, n_cannot_groups, n_broken_cannot_groups : int
-        Numbers of groups, and of groups in which at least one link is broken.
+        The violated links. Links of groups are only counted.
+    n_must_groups, n_broken_must_groups, n_cannot_groups, n_broken_cannot_groups : int, default=0
+        The numbers of groups, and of groups with at least one violated link.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> from likewise.evaluation import link_satisfaction
+    >>> hints = Supervision.from_links(3, must=[(0, 1)], cannot=[(0, 2)])
+    >>> kept = link_satisfaction([0, 0, 0], hints)
+    >>> kept.n_must_kept, kept.n_cannot_kept, kept.broken_cannot.tolist(), kept.share
+    (1, 0, [[0, 2]], 0.5)
     """
 
     n_must: int
@@ -39,12 +49,23 @@ class Satisfaction:
 
     @property
     def share(self) -> float:
-        """The share of all links that are kept; 1 where there are none, for then none is broken."""
+        """The fraction of all links that are satisfied; 1 if there are no links."""
         total = self.n_must + self.n_cannot
         return (self.n_must_kept + self.n_cannot_kept) / total if total else 1.0
 
     def of_rows(self, rows: IntArray) -> Satisfaction:
-        """Return the same for hints that were about these rows alone: row i of theirs is ``rows[i]``."""
+        """Renumber the rows of the violated links, for hints about a part of the data.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Row i of the hints is row ``rows[i]`` of the data.
+
+        Returns
+        -------
+        satisfaction : Satisfaction
+            A copy with the row numbers of the data.
+        """
         return replace(self, broken_must=rows[self.broken_must], broken_cannot=rows[self.broken_cannot])
 
     def __str__(self) -> str:
@@ -83,7 +104,25 @@ class Satisfaction:
 
 @dataclass(frozen=True, eq=False)
 class TripletSatisfaction:
-    """How many triplets a clustering keeps, and the places of the broken ones in the list of triplets."""
+    """The number of triplets that a clustering satisfies.
+
+    Parameters
+    ----------
+    n_triplets : int
+        The number of triplets.
+    n_kept : int
+        The number of triplets that are satisfied.
+    broken : ndarray of int
+        The positions of the violated triplets in the list of triplets.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> from likewise.evaluation import triplet_satisfaction
+    >>> kept = triplet_satisfaction([0, 0, 1, 1], Supervision.from_triplets(4, [(0, 1, 2), (0, 2, 3)], "AB"))
+    >>> kept.n_kept, kept.broken.tolist(), kept.share
+    (1, [1], 0.5)
+    """
 
     n_triplets: int
     n_kept: int
@@ -91,7 +130,7 @@ class TripletSatisfaction:
 
     @property
     def share(self) -> float:
-        """The share of the triplets that are kept; 1 where there are none."""
+        """The fraction of the triplets that are satisfied; 1 if there are none."""
         return self.n_kept / self.n_triplets if self.n_triplets else 1.0
 
     def __str__(self) -> str:
@@ -110,27 +149,27 @@ class TripletSatisfaction:
 
 
 def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
-    """Count the must-links and cannot-links that a clustering keeps.
+    """Count the must-links and cannot-links that a clustering satisfies.
 
-    A must-link (i, j) is kept if l_i = l_j, a cannot-link if l_i ≠ l_j. A group counts as all its pairs:
-    with c_k of its m rows in cluster k, a must-group keeps Σ_k C(c_k, 2) of its C(m, 2) links and a
-    cannot-group keeps the rest. Weights do not enter; links that follow from others are not counted.
+    A must-link (i, j) is satisfied if l_i = l_j, a cannot-link if l_i ≠ l_j. A group counts as all its pairs:
+    with c_k of its m rows in cluster k, Σ_k C(c_k, 2) of the C(m, 2) links of a must group are satisfied, and
+    all others of a cannot group. Weights are ignored, and implied links are not counted.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
-        The clusters. -1 is a label like any other.
+        The cluster of each row. -1 is a label like any other.
     supervision : Supervision
-        Its `must` and `cannot` of shape (n, 2) and its `must_groups` and `cannot_groups` are read.
+        The hints, of which the links are used: `must`, `cannot`, `must_groups` and `cannot_groups`.
 
     Returns
     -------
     Satisfaction
-        Counts, the broken pairs and the `share` of links kept.
+        The counts, the violated pairs, and the fraction of links that are satisfied, `share`.
 
     Notes
     -----
-    The cost is O(n log n + pairs + members of groups); the pairs in a group are never listed.
+    The cost is O(n log n + pairs + members of groups); the pairs of a group are never enumerated.
 
     Examples
     --------
@@ -166,7 +205,7 @@ def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
 
 @dataclass(frozen=True)
 class _GroupPairs:
-    """Pairs inside groups of rows, counted from how often each label occurs in each group."""
+    """Counts of the pairs in groups of rows, from the number of occurrences of each label in each group."""
 
     n_groups: int
     total: int  # pairs in all groups
@@ -193,22 +232,22 @@ class _GroupPairs:
 
 
 def triplet_satisfaction(labels: Any, supervision: Any) -> TripletSatisfaction:
-    """Count the triplets (a, b, c) that a clustering keeps.
+    """Count the triplets (a, b, c) that a clustering satisfies.
 
-    The answer AB is kept if l_a = l_b ≠ l_c, and AC and BC likewise. NEITHER, "no two of them stand out
-    as belonging together", is kept if the three labels are all equal or all different.
+    The answer AB is satisfied if l_a = l_b ≠ l_c, and AC and BC likewise. NEITHER, which means that no two of
+    the three belong together more than the others, is satisfied if the labels are all equal or all different.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
-        The clusters.
+        The cluster of each row.
     supervision : Supervision
-        Its `triplets` of shape (n, 3) and its `answers`, codes 0 to 3 for AB, AC, BC, NEITHER, are read.
+        The hints, of which the triplets are used: `triplets` and `answers`.
 
     Returns
     -------
     TripletSatisfaction
-        Counts, the places of the broken triplets, and the `share` kept.
+        The counts, the positions of the violated triplets, and the fraction satisfied, `share`.
 
     Notes
     -----
@@ -226,8 +265,8 @@ def triplet_satisfaction(labels: Any, supervision: Any) -> TripletSatisfaction:
     a, b, c = codes[np.asarray(supervision.triplets, dtype=np.int64).reshape(-1, 3)].T
     answers = np.asarray(supervision.answers, dtype=np.int64).reshape(-1)
     ab, ac, bc = a == b, a == c, b == c
-    # Two of the three equalities make the third, so exactly one or none or all hold: the answer that the
-    # labels give is the one that holds alone, else NEITHER.
+    # Two of the three equalities imply the third, so exactly one, none or all hold. If exactly one holds, it
+    # is the answer of the labels; else the answer is NEITHER.
     given = np.select([ab & ~ac, ac & ~ab, bc & ~ab], [0, 1, 2], default=3)
     kept = given == answers
     return TripletSatisfaction(len(kept), int(kept.sum()), np.flatnonzero(~kept))

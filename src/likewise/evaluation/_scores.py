@@ -1,4 +1,4 @@
-"""All agreement scores of one clustering at once, on the rows that should count."""
+"""All agreement scores of a clustering at once, on all rows or on a part."""
 
 from __future__ import annotations
 
@@ -26,7 +26,32 @@ Rows = Literal["all", "untouched", "touched"]
 
 @dataclass(frozen=True)
 class Scores:
-    """Agreement of a clustering with the classes, and the number of rows it was measured on."""
+    """Agreement of a clustering with the classes.
+
+    Parameters
+    ----------
+    ari : float
+        The adjusted Rand index.
+    nmi : float
+        The normalized mutual information, with the arithmetic mean.
+    rand : float
+        The Rand index.
+    v_measure : float
+        The V-measure, which equals `nmi`.
+    purity : float
+        The fraction of rows that belong to the largest class of their cluster.
+    precision, recall, f : float
+        Precision, recall and F over pairs of rows in the same cluster.
+    n_rows : int
+        The number of rows that were scored.
+
+    Examples
+    --------
+    >>> from likewise.evaluation import scores
+    >>> found = scores([0, 0, 1, 1], [1, 1, 0, 0])
+    >>> found.ari, found.purity, found.n_rows
+    (1.0, 1.0, 4)
+    """
 
     ari: float
     nmi: float
@@ -41,6 +66,13 @@ class Scores:
     def as_dict(self) -> dict[str, float | int]:
         """Return the scores by name, as a row of a table.
 
+        Returns
+        -------
+        row : dict of str to float or int
+            The fields and their values.
+
+        Examples
+        --------
         >>> scores([0, 0, 1], [1, 1, 0]).as_dict()["n_rows"]
         3
         """
@@ -75,35 +107,34 @@ def scores(
     supervision: Any = None,
     rows: Rows = "all",
 ) -> Scores:
-    """Score a clustering against the classes, on all rows or on those that no hint names.
+    """Score a clustering against the classes, on all rows or only on rows with or without hints.
 
-    A method that is told about a row gets that row right for the asking. To see what the hints did for
-    the others, score ``rows="untouched"``; a paper's table usually means ``rows="all"``.
+    Rows with hints are easy to get right. To see whether the hints also helped for the other rows, score
+    ``rows="untouched"``. Published tables usually use ``rows="all"``.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
-        The classes and the clusters. Only which rows share a label counts.
+        The classes and the clusters. Only which rows share a label matters.
     supervision : Supervision, optional
-        The hints that the clustering was given. Needed unless `rows` is ``"all"``.
+        The hints that the clustering used. Required unless `rows` is ``"all"``.
     rows : {"all", "untouched", "touched"}, default="all"
-        ``"untouched"``: rows that no hint names. ``"touched"``: rows that at least one hint names.
+        The rows to score: all, only rows without hints, or only rows with at least one hint.
 
     Returns
     -------
     Scores
-        ARI, NMI (with the arithmetic mean, which makes it equal to the V-measure), Rand, V-measure,
-        purity, precision, recall and F over pairs, and the number of rows.
+        ARI, NMI, Rand index, V-measure, purity, precision, recall and F over pairs, and the number of rows.
 
     See Also
     --------
     pairwise_precision_recall_f : the pair scores, with their limiting cases.
-    link_satisfaction : how far the hints themselves are kept.
+    link_satisfaction : the fraction of the hints that are satisfied.
 
     Notes
     -----
-    The cost is O(n log n) for n rows, whatever the number of hints. Two equal partitions score 1
-    throughout, those of a single row included.
+    The cost is O(n log n) for n rows, for any number of hints. Equal partitions have all scores 1, also those
+    of a single row.
 
     Examples
     --------
@@ -140,7 +171,7 @@ def scores(
 
 
 def _mask(supervision: Any, rows: Rows) -> np.ndarray:
-    """Return which rows count, or say why none does."""
+    """Return a mask of the rows to score; raise an error if it is empty."""
     if supervision is None:
         raise ValueError(f"rows={rows!r} asks which rows the hints name; pass them as supervision=.")
     touched = np.asarray(supervision.touched, dtype=bool)
