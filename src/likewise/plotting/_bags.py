@@ -1,4 +1,4 @@
-"""A picture of a clustering made from bags: a map of the rows, and a row of examples for each class."""
+"""Plot of a clustering of bags: a map of the rows, and examples of each class."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 QUIET = "#666666"
 _MAP = 5.2  # the width of the map in inches
-_CELL = 0.62  # inches from one example to the next
-_SHOWN = 6  # so many classes without a cluster are named
+_CELL = 0.62  # distance between examples in inches
+_SHOWN = 6  # maximum number of classes without a cluster that are listed
 
 
 class BagDisplay(Saved):
-    """Clusters and the classes that they stand for: a map, and a row of examples for each class.
+    """Clusters and the classes that they represent: a map, and examples of each class.
 
-    Make one with :meth:`from_estimator` or :meth:`from_predictions`. Left, the rows in the plane, coloured by
-    the class of their cluster. Right, for each class, the rows nearest the middle of its clusters, as images
-    or as profiles of their standardised features, each with the name of its bag below. A row whose bag is not
-    said to hold the class is marked red: it was put there against what was told.
+    Create it with :meth:`from_estimator` or :meth:`from_predictions`. The left plot shows the rows in the
+    plane, coloured by the class of their cluster. The right plot shows the rows nearest to the centres of the
+    clusters of each class, as images or as profiles of their standardised features, with the names of their
+    bags. A row whose bag is not labelled with the class is marked red, because it contradicts the hints.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ class BagDisplay(Saved):
     labels : ndarray of shape (n_samples,)
         The cluster of each row.
     class_of_cluster : sequence
-        The class that each cluster stands for; None for a cluster that stands for none.
+        The class that each cluster represents; None for a cluster without a class.
     space : ndarray of shape (n_samples, n_dimensions)
-        Where rows are near one another.
-    supervision : Supervision or None
-        The hints; their bags give names to the examples.
-    image_shape : (int, int) or None
-        Height and width of a row drawn as an image.
-    feature_names : sequence of str or None
-        Names for the axes of the map, where there are two features.
+        The space in which examples are chosen by distance to the cluster centres.
+    supervision : Supervision or None, default=None
+        The hints, whose bags name the examples.
+    image_shape : (int, int) or None, default=None
+        The height and width of the images; None draws profiles.
+    feature_names : sequence of str or None, default=None
+        Names for the axes of the map, if there are two features.
 
     Attributes
     ----------
@@ -66,14 +66,14 @@ class BagDisplay(Saved):
     axes_ : tuple of two matplotlib Axes
         The map and the examples.
     points_ : dict of class to PathCollection
-        The points of each class on the map, the class with the most rows first; those of clusters that stand
-        for no class are under None.
+        The points of each class on the map, in decreasing order of size. The key None has the points of
+        clusters without a class.
     examples_ : dict of class to ndarray
-        The rows that stand for each class that is shown.
+        The example rows of each class that is shown.
     against_ : dict of class to list of int
-        Those of them whose bag is not said to hold the class.
+        The examples whose bag is not labelled with the class.
     n_left_out_ : int
-        The number of classes that were left out for want of space.
+        The number of classes that are not shown because of `max_classes`.
 
     Examples
     --------
@@ -136,40 +136,40 @@ class BagDisplay(Saved):
         title: str | None = None,
         axes: Any = None,
     ) -> BagDisplay:
-        """Draw rows, their clusters, and examples of the classes that these stand for.
+        """Draw rows, their clusters, and examples of the classes that the clusters represent.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows. On the map two features are drawn as they are, more by two principal components.
+            The rows. The map shows two features unchanged, and more features by two principal components.
         labels : array-like of shape (n_samples,)
             The cluster of each row, from 0.
         class_of_cluster : sequence of length n_clusters
-            The class that each cluster stands for, None for none. Several clusters may stand for one class.
+            The class that each cluster represents, or None. Several clusters may represent the same class.
         supervision : Supervision, optional
             Hints with bags, about the same rows.
         space : array-like of shape (n_samples, n_dimensions), optional
-            Where rows are near one another, such as a spectral embedding; by default the standardised
-            features.
+            The space in which examples are chosen by distance to the cluster centres, such as a spectral
+            embedding. By default the standardised features.
         image_shape : (int, int), optional
             Draw rows as grey images of this height and width.
         n_examples : int, default=8
-            How many examples of each class to draw, at most.
+            Maximum number of examples of each class.
         max_classes : int, default=16
-            How many classes to show examples of, at most: those with the most rows.
+            Maximum number of classes to show examples of: those with the most rows.
         max_points : int, default=5000
-            Draw no more rows on the map than this, by lot with a fixed seed.
+            Maximum number of rows on the map. They are sampled with a fixed seed.
         feature_names : sequence of str, optional
-            Names for the axes of the map, where there are two features.
+            Names for the axes of the map, if there are two features.
         title : str, optional
-            The title of the map; below it stands what was left out, if anything was.
+            The title of the map. A note on what is not shown is added if necessary.
         axes : sequence of two matplotlib Axes, optional
-            Where to draw. By default a new figure is made, which notebooks show.
+            Where to draw. By default a new figure is created, which notebooks show.
 
         Returns
         -------
         BagDisplay
-            What was drawn; see its attributes.
+            The display; see its attributes.
         """
         rows, found = np.asarray(X, dtype=np.float64), np.asarray(labels)
         _check(X, rows, found, class_of_cluster, supervision, image_shape)
@@ -242,7 +242,26 @@ class BagDisplay(Saved):
         title: str | None = None,
         axes: Any = None,
     ) -> BagDisplay:
-        """Draw on two `axes`, or on a figure of its own; see :meth:`from_predictions`."""
+        """Draw the map and the examples.
+
+        Parameters
+        ----------
+        n_examples : int, default=8
+            Maximum number of examples of each class.
+        max_classes : int, default=16
+            Maximum number of classes to show examples of: those with the most rows.
+        max_points : int, default=5000
+            Maximum number of rows on the map. They are sampled with a fixed seed.
+        title : str, optional
+            The title of the map.
+        axes : sequence of two matplotlib Axes, optional
+            Where to draw. By default a new figure is created, which notebooks show.
+
+        Returns
+        -------
+        display : BagDisplay
+            This object, with its attributes set.
+        """
         clusters = clusters_by_class(self.class_of_cluster, self.labels)
         shown = list(clusters)[:max_classes]
         self.n_left_out_ = len(clusters) - len(shown)

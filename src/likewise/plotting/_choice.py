@@ -1,4 +1,4 @@
-"""A picture of a choice: how candidates predict held-out hints, over the number of clusters."""
+"""Plot of the scores of a search on held-out hints, over the number of clusters."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ChoiceDisplay(Saved):
     cv_results : mapping of str to array
         The `cv_results_` of a :class:`likewise.evaluation.HintSearchCV`.
     best_index : int
-        The place of the choice.
-    scoring : str
-        What the score is called.
+        The index of the chosen candidate.
+    scoring : str, default="accuracy"
+        The name of the score.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class ChoiceDisplay(Saved):
     lines_ : dict of str to ErrorbarContainer
         The line of each method.
     best_ : Line2D
-        The mark of the choice.
+        The marker of the chosen candidate.
 
     Examples
     --------
@@ -70,9 +70,14 @@ class ChoiceDisplay(Saved):
         search : HintSearchCV
             A fitted search.
         ax : matplotlib Axes, optional
-            Where to draw. By default a new figure is made, which notebooks show.
+            Where to draw. By default a new figure is created, which notebooks show.
         title : str, optional
             The title.
+
+        Returns
+        -------
+        ChoiceDisplay
+            The display; see its attributes.
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -82,7 +87,20 @@ class ChoiceDisplay(Saved):
         return cls(search.cv_results_, best_index=search.best_index_, scoring=name).plot(ax=ax, title=title)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> ChoiceDisplay:
-        """Draw on `ax`, or on a figure of its own."""
+        """Draw the scores over the number of clusters.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw. By default a new figure is created, which notebooks show.
+        title : str, optional
+            The title.
+
+        Returns
+        -------
+        display : ChoiceDisplay
+            This object, with its attributes set.
+        """
         sizes = self.cv_results["n_clusters"]
         missing = [m for m, k in zip(self.cv_results["method"], sizes, strict=True) if k is None]
         if missing:
@@ -97,12 +115,12 @@ class ChoiceDisplay(Saved):
         errors = np.nan_to_num(np.asarray(self.cv_results["error_test_score"], dtype=np.float64))
         self.lines_ = {}
         methods = list(dict.fromkeys(self.cv_results["method"]))
-        # Lines stand a little apart, so that their bars can be told from one another.
+        # Shift the lines a little, so that their error bars do not overlap.
         shifts = {m: 0.08 * (number - (len(methods) - 1) / 2) for number, m in enumerate(methods)}
         for number, method in enumerate(methods):
             rows = _best_at_each(np.asarray(sizes), scores, self.cv_results["method"] == method)
             if not rows:
-                continue  # every fit failed, and there is nothing to draw
+                continue  # every fit failed
             self.lines_[method] = ax.errorbar(
                 [int(sizes[row]) + shifts[method] for row in rows],
                 scores[rows],

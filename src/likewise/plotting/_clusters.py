@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from likewise._typing import MatrixLike
     from likewise.supervision import Supervision
 
-# Okabe and Ito's palette, which people with any kind of colour vision can tell apart.
+# The palette of Okabe and Ito, which is suitable for all kinds of colour vision.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 NOISE = "#BBBBBB"
@@ -28,22 +28,22 @@ _IN_LEGEND = 20  # so many clusters are named there
 class ClusterDisplay(Saved):
     """A clustering drawn in the plane: a colour for each cluster, lines for must-links and cannot-links.
 
-    Make one with :meth:`from_predictions` or :meth:`from_estimator`. Must-links are solid lines, cannot-links
-    dashed; those that the clustering breaks are red and thicker. Rows whose label was given have a dark rim.
-    Triplets and bags are not drawn.
+    Create it with :meth:`from_predictions` or :meth:`from_estimator`. Must-links are solid lines,
+    cannot-links are dashed, and violated links are red and thicker. Labelled rows have a dark edge. Triplets
+    and bags are not drawn.
 
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
-        Where each row stands.
+        The position of each row in the plane.
     labels : ndarray of shape (n_samples,)
-        The cluster of each row; -1 stands for a row in no cluster.
-    axes : tuple of two str
-        What the axes are.
-    supervision : Supervision or None
+        The cluster of each row; -1 for a row in no cluster.
+    axes : tuple of two str, default=("", "")
+        The labels of the axes.
+    supervision : Supervision or None, default=None
         The hints, about the same rows.
-    n_rows, n_links : int or None
-        The numbers of rows and links of which these are a part; None if they are all.
+    n_rows, n_links : int or None, default=None
+        The total numbers of rows and links if only a part is drawn; None if all are.
 
     Attributes
     ----------
@@ -110,29 +110,29 @@ class ClusterDisplay(Saved):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows. Two features are drawn as they are, more by their first two principal components.
+            The rows. Two features are drawn unchanged, more by their first two principal components.
         labels : array-like of shape (n_samples,)
             The cluster of each row; -1 for none.
         supervision : Supervision, optional
-            The hints that the clustering was given; their links are drawn.
+            The hints that the clustering used; their links are drawn.
         ax : matplotlib Axes, optional
-            Where to draw. By default a new figure is made, which notebooks show.
+            Where to draw. By default a new figure is created, which notebooks show.
         max_points : int, default=5000
-            Draw no more rows than this. The rows of the links that are drawn come first, the others are
-            drawn by lot with a fixed seed.
+            Maximum number of rows to draw. The rows of the links are drawn first; the others are sampled with
+            a fixed seed.
         max_links : int, default=500
-            Draw no more links than this, broken ones first.
+            Maximum number of links to draw, violated ones first.
         feature_names : sequence of str, optional
             Names for the axes.
         title : str, optional
-            The title; below it stands what was left out, if anything was.
+            The title. A note on what is not shown is added if necessary.
         legend : bool, default=True
-            Whether to tell what colours and lines mean.
+            Whether to draw a legend.
 
         Returns
         -------
         ClusterDisplay
-            What was drawn; see its attributes.
+            The display; see its attributes.
         """
         rows = np.asarray(X, dtype=np.float64)
         found = np.asarray(labels)
@@ -159,8 +159,8 @@ class ClusterDisplay(Saved):
         Parameters
         ----------
         estimator : fitted clusterer
-            If its `labels_` are as many as the rows they are drawn, for they are what it made of the hints;
-            otherwise ``predict(X)`` is asked.
+            Its `labels_` are drawn if there is one for each row, because they reflect the hints; otherwise
+            ``predict(X)`` is used.
         X : array-like of shape (n_samples, n_features)
             The rows.
         supervision : Supervision, optional
@@ -171,7 +171,7 @@ class ClusterDisplay(Saved):
         Returns
         -------
         ClusterDisplay
-            What was drawn.
+            The display; see its attributes.
 
         Examples
         --------
@@ -194,7 +194,24 @@ class ClusterDisplay(Saved):
     def plot(
         self, *, ax: Any = None, max_links: int = 500, title: str | None = None, legend: bool = True
     ) -> ClusterDisplay:
-        """Draw on `ax`, or on a figure of its own; see :meth:`from_predictions`."""
+        """Draw the rows and the links.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw. By default a new figure is created, which notebooks show.
+        max_links : int, default=500
+            Maximum number of links to draw, violated ones first.
+        title : str, optional
+            The title. A note on what is not shown is added if necessary.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        display : ClusterDisplay
+            This object, with its attributes set.
+        """
         if ax is None:
             ax = new_figure(8, 5.5).subplots()
         self.ax_, self.figure_ = ax, ax.figure

@@ -12,32 +12,32 @@ from sklearn.isotonic import isotonic_regression
 from likewise.plotting._clusters import MARKERS, PALETTE
 from likewise.plotting._figure import Saved, clear_sides, new_figure
 
-# Yellow is too pale for a line on white, and black comes last; dashes tell apart what colours repeat.
+# Yellow is too pale for a line on white, and black comes last; dashes distinguish repeated colours.
 COLOURS = tuple(colour for colour in PALETTE if colour != "#F0E442")
 DASHES = ("-", "--", ":", "-.")
 QUIET = "#666666"
 _MARKS = 8  # so many marks stand on a curve
-_FEW = 4  # more bands than these lie on top of one another and are drawn fainter
-_LINE = 0.17  # inches from one name to the next
+_FEW = 4  # more bands than this overlap and are drawn fainter
+_LINE = 0.17  # distance between names in inches
 
 
 class CurveDisplay(Saved):
-    """Scores over answers, one curve a strategy, with a band for the spread over runs.
+    """Scores over the number of answers, one curve for each strategy, with a confidence band.
 
-    Make one with :meth:`from_comparison`. A curve is the mean over the runs of a strategy; its name stands at
-    its end, in the order of the ends. A dotted level line is the mean score before anything was asked, one
-    line for each start that strategies with different models have: in the colour of the one strategy that has
-    it, or grey. Colours are told apart by people who see few of them; markers, and from the eighth strategy
-    on dashes, differ too.
+    Create it with :meth:`from_comparison`. A curve is the mean over the runs of a strategy, with its name at
+    the end. A dotted horizontal line shows the mean score before the first question. Strategies with
+    different models can have different initial scores; a line has the colour of its strategy if only one has
+    it, else it is grey. The colours are suitable for colour-blind readers; markers, and from the eighth
+    strategy on dashes, differ too.
 
     Parameters
     ----------
     curves : mapping of str to Curve
-        Objects with `n_answers`, `mean`, `low` and `high`, the last two None where there is no band.
-    score_name : str
-        What the score is called.
-    reach : float or None
-        A score to mark by a level line.
+        Objects with `n_answers`, `mean`, `low` and `high`; the last two are None if there is no band.
+    score_name : str, default="score"
+        The name of the score.
+    reach : float or None, default=None
+        A score to mark by a horizontal line.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class CurveDisplay(Saved):
     lines_ : dict of str to Line2D
         The curve of each strategy.
     bands_ : dict of str to PolyCollection
-        The bands; none where there is one run.
+        The bands; empty with a single run.
     starts_ : list of Line2D
-        The levels of the starts.
+        The lines of the initial scores.
     names_ : dict of str to Annotation
         The names beside the curves.
 
@@ -95,21 +95,39 @@ class CurveDisplay(Saved):
         Parameters
         ----------
         comparison : Comparison
-            What :func:`likewise.active.compare` returned.
+            The result of :func:`likewise.active.compare`.
         level : float, default=0.95
-            How sure the bands are to hold the mean over seeds.
+            The confidence level of the bands for the mean over seeds.
         reach : float, optional
-            A score to mark by a level line.
+            A score to mark by a horizontal line.
         ax : matplotlib Axes, optional
-            Where to draw. By default a new figure is made, which notebooks show.
+            Where to draw. By default a new figure is created, which notebooks show.
         title : str, optional
             The title.
+
+        Returns
+        -------
+        CurveDisplay
+            The display; see its attributes.
         """
         curves = {name: comparison.curve(name, level=level) for name in comparison.areas}
         return cls(curves, score_name=comparison.score_name, reach=reach).plot(ax=ax, title=title)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> CurveDisplay:
-        """Draw on `ax`, or on a figure of its own."""
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw. By default a new figure is created, which notebooks show.
+        title : str, optional
+            The title.
+
+        Returns
+        -------
+        display : CurveDisplay
+            This object, with its attributes set.
+        """
         if not self.curves:
             raise ValueError("there is no curve to draw.")
         if ax is None:
@@ -128,7 +146,7 @@ class CurveDisplay(Saved):
                 linewidth=1.6,
                 marker=MARKERS[number % len(MARKERS)],
                 markersize=4.5,
-                # Marks of different curves stand at different places, so that none hides another.
+                # Place the markers of different curves at different positions, so that none hides another.
                 markevery=(number % step, step),
                 label=name,
                 zorder=3,

@@ -11,11 +11,11 @@ from likewise._optional import require
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Make the figure of a display.
+    """Create the figure of a display.
 
-    In IPython, and where pyplot was imported, it is one of pyplot's open figures, as those of scikit-learn's
-    displays are: a notebook shows it below the cell, and so does ``plt.show()``. Elsewhere it needs no screen
-    and is in nobody's list.
+    In IPython, and if pyplot was imported, the figure is managed by pyplot, like those of scikit-learn's
+    displays: notebooks show it below the cell, and so does ``plt.show()``. Otherwise it needs no screen and
+    is not registered with pyplot.
     """
     if "matplotlib.pyplot" in sys.modules or _is_ipython():
         pyplot = require("matplotlib.pyplot", extra="plot")
@@ -29,31 +29,39 @@ def _is_ipython() -> bool:
 
 
 def own_figure(width: float, height: float) -> Any:
-    """Make a figure that is in nobody's list of open figures and needs no screen."""
+    """Create a figure that needs no screen and is not registered with pyplot."""
     figure = require("matplotlib.figure", extra="plot").Figure(figsize=(width, height), layout="constrained")
     require("matplotlib.backends.backend_agg", extra="plot").FigureCanvasAgg(figure)
     return figure
 
 
 def clear_sides(ax: Any) -> None:
-    """Leave out the upper and the right rim."""
+    """Hide the top and right spines."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
 
 class Saved(ABC):
-    """What displays share: once drawn, ``figure_`` can be written to a file."""
+    """Base class of displays, which can save their figure to a file."""
 
     figure_: Any = None
 
     @abstractmethod
     def plot(self) -> Any:
-        """Draw; a display says how."""
+        """Draw the display."""
 
     def save(self, path: str | os.PathLike[str], *, dpi: int = 150) -> None:
-        """Write the figure to a file; the end of its name tells the format (.png, .svg, .pdf)."""
+        """Save the figure to a file. It is drawn first if necessary.
+
+        Parameters
+        ----------
+        path : path
+            The file. Its extension determines the format, such as ``.png``, ``.svg`` or ``.pdf``.
+        dpi : int, default=150
+            The resolution of pixel images, in dots per inch.
+        """
         if self.figure_ is None:
             self.plot()
-        # Matplotlib would add an ending to /dev/null and to pipes, and write there.
+        # Matplotlib would add an extension to the names of /dev/null and pipes, and write to that file.
         is_special = os.path.exists(path) and not os.path.isfile(path) and not os.path.splitext(path)[1]
         self.figure_.savefig(path, dpi=dpi, format="png" if is_special else None)

@@ -1,4 +1,4 @@
-"""A picture of what pairs and triplets tell, as functions of the number of classes."""
+"""Plot of the information in pairs and triplets over the number of classes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ PAIR, TRIPLET = PALETTE[0], PALETTE[1]
 
 
 class InformationDisplay(Saved):
-    """What pairs and triplets tell about K classes of equal size (Pei 2017, figure 3.6).
+    """The information in pairs and triplets, for K classes of equal size (Pei 2017, figure 3.6).
 
-    Make one with :meth:`from_classes`. The left panel compares one triplet with one pair. A triplet shows
-    more rows, so the right panel compares two triplets with three pairs, six rows each. A distribution of
-    your own is marked beside the curves at its number of classes.
+    Create it with :meth:`from_classes`. The left panel compares one triplet with one pair. A triplet shows
+    more rows, so the right panel compares two triplets with three pairs, which both show six rows. Your own
+    distribution can be marked at its number of classes.
 
     Parameters
     ----------
     n_classes : ndarray of shape (n,)
         The numbers of classes.
     pair_bits, triplet_bits : ndarray of shape (n,)
-        The bits of one answer for each.
-    marked : HintInformation or None
+        The bits of one answer for each number of classes.
+    marked : HintInformation or None, default=None
         A distribution to mark.
 
     Attributes
@@ -40,7 +40,7 @@ class InformationDisplay(Saved):
     lines_ : dict of str to Line2D
         The curves: "pair", "triplet", "three pairs", "two triplets".
     marks_ : dict of str to Line2D
-        The marks, by the same names; empty if nothing is marked.
+        The markers, by the same names; empty if nothing is marked.
 
     Examples
     --------
@@ -84,13 +84,18 @@ class InformationDisplay(Saved):
         Parameters
         ----------
         max_classes : int, default=20
-            The largest number of classes; raised to that of `marked` where needed.
+            The largest number of classes; increased to that of `marked` if necessary.
         noise_pair, noise_triplet : float, default=0.0
-            The probability that an answer is wrong. With `marked`, its own are used instead.
+            The probability that an answer is wrong. If `marked` is given, its values are used instead.
         marked : HintInformation, optional
             A distribution to mark, from :func:`likewise.evaluation.compare_hints`.
         axes : sequence of two matplotlib Axes, optional
-            Where to draw. By default a new figure is made, which notebooks show.
+            Where to draw. By default a new figure is created, which notebooks show.
+
+        Returns
+        -------
+        InformationDisplay
+            The display; see its attributes.
         """
         if isinstance(max_classes, bool) or not isinstance(max_classes, int | np.integer) or max_classes < 2:
             raise ValueError(f"max_classes must be an integer of at least 2, got {max_classes!r}.")
@@ -108,7 +113,18 @@ class InformationDisplay(Saved):
         return display.plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> InformationDisplay:
-        """Draw on two `axes`, or on a figure of its own."""
+        """Draw the two panels.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, optional
+            Where to draw. By default a new figure is created, which notebooks show.
+
+        Returns
+        -------
+        display : InformationDisplay
+            This object, with its attributes set.
+        """
         if axes is None:
             axes = new_figure(9, 3.8).subplots(1, 2)
         self.axes_ = tuple(axes)

@@ -13,27 +13,26 @@ from likewise.plotting._figure import Saved, clear_sides, new_figure
 from likewise.plotting._tree import FONT, shortened
 
 FloatArray = npt.NDArray[np.float64]
-_LINE = 0.2  # inches from one label to the next
-_TALLEST = 200.0  # inches; a PDF page and an image may not be taller
+_LINE = 0.2  # distance between labels in inches
+_TALLEST = 200.0  # maximum height of a PDF page or an image in inches
 
 
 class MissingRateDisplay(Saved):
-    """How often each label was not recorded where it holds, one dot a label, the highest on top.
+    """The rate at which each label is missing, one dot for each label, the highest on top.
 
-    Make one with :meth:`from_estimator`. The number beside a name, and the size of its dot, tell how many
-    rows hold the label: of a rare label the rate is known only roughly. The dashed line is the
-    rate of all labels together.
+    Create it with :meth:`from_estimator`. The number beside a name and the size of its dot show the number of
+    rows with the label: the rate of a rare label is uncertain. The dashed line is the rate over all labels.
 
     Parameters
     ----------
     names : sequence of str
         The labels.
     rates : ndarray of shape (n_labels,)
-        The share of the rows holding each label in which it is not recorded.
-    shared : float or None
-        The rate of all labels together.
-    counts : ndarray of shape (n_labels,) or None
-        How many rows hold each label.
+        For each label, the fraction of the rows with the label in which it is not recorded.
+    shared : float or None, default=None
+        The rate over all labels.
+    counts : ndarray of shape (n_labels,) or None, default=None
+        The number of rows with each label.
 
     Attributes
     ----------
@@ -46,7 +45,7 @@ class MissingRateDisplay(Saved):
     line_ : Line2D or None
         The shared rate.
     order_ : ndarray of shape (n_labels,)
-        The labels' numbers from the highest rate to the lowest.
+        The indices of the labels, from the highest rate to the lowest.
 
     Examples
     --------
@@ -79,11 +78,16 @@ class MissingRateDisplay(Saved):
         Parameters
         ----------
         estimator : LatentHierarchyClassifier
-            A fitted estimator; with ``missing_rate="per-label"`` each label has a rate of its own.
+            A fitted estimator. With ``missing_rate="per-label"``, each label has its own rate.
         ax : matplotlib Axes, optional
-            Where to draw. By default a new figure is made, which notebooks show.
+            Where to draw. By default a new figure is created, which notebooks show.
         title : str, optional
             The title.
+
+        Returns
+        -------
+        MissingRateDisplay
+            The display; see its attributes.
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -96,7 +100,20 @@ class MissingRateDisplay(Saved):
         ).plot(ax=ax, title=title)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> MissingRateDisplay:
-        """Draw on `ax`, or on a figure of its own."""
+        """Draw the rates.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw. By default a new figure is created, which notebooks show.
+        title : str, optional
+            The title.
+
+        Returns
+        -------
+        display : MissingRateDisplay
+            This object, with its attributes set.
+        """
         n = len(self.names)
         if self.rates.shape != (n,) or (self.counts is not None and self.counts.shape != (n,)):
             got = [self.rates.shape] + ([] if self.counts is None else [self.counts.shape])

@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 FONT, SMALL, HEAD = 9.0, 7.5, 11.0
 QUIET = "#666666"
 _MARGIN = 12.0
-_SHORT = 20.0  # what the last bend of an edge takes that has to go round a name
+_SHORT = 20.0  # length of the last bend of an edge that goes around a name
 _DOT = 7.0  # from the end of an edge to the name
-_TALLEST = 200 * 72.0  # a PDF page and an image may not be taller; above some 950 leaves letters shrink
+_TALLEST = 200 * 72.0  # maximum height of a PDF page or an image; text shrinks above about 950 leaves
 _TITLE = 24.0
-_DPI = (72, 100, 150, 300)  # letters are set to whole pixels, so that their widths depend on these a little
+_DPI = (72, 100, 150, 300)  # text is placed on whole pixels, so its width depends slightly on the resolution
 
 
 class HierarchyDisplay(Saved):
-    """A tree of labels from left to right, with how sure each edge is and how often each label occurs.
+    """A tree of labels from left to right, with the certainty of each edge and the frequency of each label.
 
-    Make one with :meth:`from_hierarchy` or :meth:`from_estimator`. Each leaf has a row, and the figure grows
-    with them, so that names never overlap; up to some 100 labels it can be read at a glance, and beyond that
-    :func:`write_hierarchy_html` reads better. Edges are the broader and the bluer the surer they are, by how
-    much worse the next best choice is; the legend tells the steps. The number beside a name, and the
-    size of its dot, tell how many rows hold the label. Where a label has several parents, the edges from all
-    but the first are dashed.
+    Create it with :meth:`from_hierarchy` or :meth:`from_estimator`. Each leaf has its own line and the figure
+    grows with the number of leaves, so names never overlap. It is easy to read with up to about 100 labels;
+    use :func:`write_hierarchy_html` for more. Edges that are more certain are wider and bluer; the certainty
+    is the margin to the second-best parent, as explained in the legend. The number beside a name and the size
+    of its dot show the number of rows with the label. If a label has several parents, the edges from all but
+    the first are dashed.
 
     Parameters
     ----------
     hierarchy : LabelHierarchy
         The tree.
     max_chars : int, default=40
-        Longer names are cut.
+        Maximum number of characters of a name; longer names are truncated.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ class HierarchyDisplay(Saved):
     ax_ : matplotlib Axes
         The axes.
     edges_ : dict of (str or None, str) to PathPatch
-        The edges by parent, None for the root, and child.
+        The edges by (parent, child); the parent is None for the root.
     names_ : dict of str to Text
         The names by label.
     counts_ : dict of str to Text
-        The numbers beside the names; empty if they are not known.
+        The numbers beside the names; empty if the counts are unknown.
     dots_ : PathCollection
         The dots, in the order of the labels.
 
@@ -89,12 +89,17 @@ class HierarchyDisplay(Saved):
         hierarchy : LabelHierarchy
             The tree. Without margins all edges look the same; without counts no numbers are shown.
         ax : matplotlib Axes, optional
-            Where to draw; letters shrink where it is too small for them. By default a new figure is
-            made, which needs no screen and is as large as the tree needs.
+            Where to draw; text is scaled down if the axes are too small. By default a new figure is created,
+            which needs no screen and is as large as the tree requires.
         title : str, optional
             The title.
         max_chars : int, default=40
-            Longer names are cut.
+            Maximum number of characters of a name; longer names are truncated.
+
+        Returns
+        -------
+        HierarchyDisplay
+            The display; see its attributes.
         """
         return cls(hierarchy, max_chars=max_chars).plot(ax=ax, title=title)
 
@@ -102,14 +107,23 @@ class HierarchyDisplay(Saved):
     def from_estimator(
         cls, estimator: Any, *, ax: Any = None, title: str | None = None, max_chars: int = 40
     ) -> HierarchyDisplay:
-        """Draw the tree that an estimator was fitted with.
+        """Draw the hierarchy of a fitted estimator.
 
         Parameters
         ----------
         estimator : LatentHierarchyClassifier or other
             A fitted estimator that has `hierarchy_`.
-        ax, title, max_chars
-            As in :meth:`from_hierarchy`.
+        ax : matplotlib Axes, optional
+            Where to draw; see :meth:`from_hierarchy`.
+        title : str, optional
+            The title.
+        max_chars : int, default=40
+            Maximum number of characters of a name; longer names are truncated.
+
+        Returns
+        -------
+        HierarchyDisplay
+            The display; see its attributes.
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -117,7 +131,21 @@ class HierarchyDisplay(Saved):
         return cls.from_hierarchy(estimator.hierarchy_, ax=ax, title=title, max_chars=max_chars)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> HierarchyDisplay:
-        """Draw on `ax`, or on a figure of its own."""
+        """Draw the tree.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; text is scaled down if the axes are too small. By default a new figure is created,
+            which needs no screen and is as large as the tree requires.
+        title : str, optional
+            The title.
+
+        Returns
+        -------
+        display : HierarchyDisplay
+            This object, with its attributes set.
+        """
         if isinstance(self.max_chars, bool) or not isinstance(self.max_chars, int) or self.max_chars < 2:
             raise ValueError(f"max_chars must be an integer of at least 2, got {self.max_chars!r}.")
         names = [shortened(name, self.max_chars) for name in self.hierarchy.names]
@@ -222,14 +250,14 @@ def text_widths(texts: list[str], size: float) -> FloatArray:
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore"
-            )  # a letter that the font does not have is told of when it is drawn
+            )  # matplotlib warns of characters missing from the font when it draws them
             widths = [renderer.get_text_width_height_descent(text, font, False)[0] for text in texts]
         np.maximum(widest, np.array(widths, dtype=np.float64) * 72 / dpi, out=widest)
     return widest
 
 
 def _own_axes(width: float, height: float, title: str | None) -> tuple[Any, float]:
-    """Make a figure that is as large as the tree needs, and tell how much letters shrink."""
+    """Create a figure that is as large as the tree requires; return its axes and the scale of the text."""
     strip = _TITLE if title else 0.0
     scale = min(1.0, _TALLEST / (height + strip), _TALLEST / width)
     figure = new_figure(width * scale / 72, (height + strip) * scale / 72)
