@@ -41,20 +41,32 @@ Path_ = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class BagData:
-    """Rows in bags, as :func:`read_bags` finds them.
+    """The result of :func:`read_bags`: rows in bags.
 
-    Attributes
+    Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         The features, all finite.
     ids : RowIds
         The id of each row.
     supervision : Supervision
-        The bag of each row, and the labels of the bags that have any.
+        The bag of each row, and the labels of the labelled bags.
     y : ndarray of object, of shape (n_samples,), or None
-        The true class of each row as text, None where it is not known; None if there is no such column.
+        The true class of each row as a string, None if unknown. None if there is no such column.
     feature_names : tuple of str
-        The columns of `X`.
+        The names of the columns of `X`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from likewise.supervision import read_bags
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "rows.csv")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("id,bag,pitch\\na,r1,1.5\\nb,r1,2.5\\nc,r2,3.5\\n")
+    ...     data = read_bags(path)
+    >>> data.X.shape, data.feature_names, data.supervision
+    ((3, 1), ('pitch',), Supervision(3 rows: 2 bag(s), 0 of them labelled))
     """
 
     X: FloatArray

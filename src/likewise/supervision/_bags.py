@@ -1,4 +1,4 @@
-"""Bags: rows told about together, such as the syllables of one recording."""
+"""Bags: groups of rows that share a set of labels, such as the syllables of one recording."""
 
 from __future__ import annotations
 
@@ -17,9 +17,23 @@ LabelSet = frozenset[Hashable]
 
 @dataclass(frozen=True, eq=False)
 class Bags(ReadOnly):
-    """The bag of each row as a code into `names` (-1: in no bag), and each bag's set of labels.
+    """The bag of each row, and the set of labels of each bag.
 
-    ``labels[b]`` is None where nobody said what bag b holds.
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        The bag of each row, as an index into `names`; -1 for a row in no bag.
+    names : tuple
+        The name of each bag.
+    labels : tuple of frozenset or None
+        The labels of each bag; None for an unlabelled bag.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> bags = Supervision.from_bags(["r1", "r1", "r2"], {"r1": ["wren"]}).bags
+    >>> bags.names, bags.codes.tolist(), bags.labels
+    (('r1', 'r2'), [0, 0, 1], (frozenset({'wren'}), None))
     """
 
     codes: IntArray
@@ -28,7 +42,20 @@ class Bags(ReadOnly):
 
     @classmethod
     def of(cls, bags: Any, bag_labels: Mapping[Any, Any] | None = None) -> Bags:
-        """Check each row's bag, and the labels of the bags that have any."""
+        """Check and encode the bag of each row and the labels of the bags.
+
+        Parameters
+        ----------
+        bags : array-like of shape (n_samples,)
+            The bag of each row, any hashable; None for a row in no bag.
+        bag_labels : mapping of bag to a collection of labels, optional
+            The labels of each bag. A bag that is missing or None is unlabelled.
+
+        Returns
+        -------
+        bags : Bags
+            The checked bags.
+        """
         members = Labels.of(bags, what="bags")
         given = dict(bag_labels or {})
         names = set(members.classes)
@@ -72,13 +99,39 @@ class Bags(ReadOnly):
         return np.flatnonzero(known[self.codes])
 
     def restrict(self, rows: IntArray, positions: IntArray) -> Bags:
-        """Return the bags of `rows`; a bag that loses rows keeps what was said of it."""
+        """Restrict the bags to some rows. A bag that loses rows keeps its labels.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The rows to keep, in their new order.
+        positions : ndarray of shape (n_samples,)
+            The new position of each row; -1 for a row that is removed.
+
+        Returns
+        -------
+        bags : Bags
+            The bags of these rows.
+        """
         part = Labels(self.codes, self.names).restrict(rows, positions)
         label_of = dict(zip(self.names, self.labels, strict=True))
         return Bags(part.codes, part.classes, tuple(label_of[name] for name in part.classes))
 
     def union(self, other: Bags, n_samples: int) -> Bags:
-        """Return the bags of both, or say where they differ."""
+        """Combine with other bags of the same rows.
+
+        Parameters
+        ----------
+        other : Bags
+            The other bags.
+        n_samples : int
+            The number of rows.
+
+        Returns
+        -------
+        bags : Bags
+            The bags of both. It is an error if they contradict each other.
+        """
         theirs = Labels(other.codes, other.names)
         merged = Labels(self.codes, self.names).union(theirs, n_samples, said="is in the bags")
         labels = dict(zip(self.names, self.labels, strict=True))
@@ -93,13 +146,19 @@ class Bags(ReadOnly):
         return Bags(frozen(merged.codes), names, tuple(labels[name] for name in names))
 
     def summary(self) -> str:
-        """Say what is inside in a few words."""
+        """Describe the bags in a few words.
+
+        Returns
+        -------
+        text : str
+            The numbers of bags and of labelled bags.
+        """
         known = sum(labels is not None for labels in self.labels)
         return f"{len(self)} bag(s), {known} of them labelled"
 
 
 def _no_rows(name: Hashable, known: tuple[Hashable, ...]) -> str:
-    """Say that a bag has no rows, and whether the same name is there with another type."""
+    """Return the error text for a bag without rows, which mentions an equal name of another type."""
     said = f"bag_labels speaks of bag {name!r}, but no row is in it."
     alike = next((other for other in known if _written(other) == _written(name)), None)
     if alike is None:
@@ -111,7 +170,7 @@ def _no_rows(name: Hashable, known: tuple[Hashable, ...]) -> str:
 
 
 def _written(name: Hashable) -> str:
-    """Return a name in one form, whether it is text, a whole number or one with a decimal point."""
+    """Return the same text for a name as a string, an integer or a float."""
     text = str(name).strip()
     try:
         number = float(text)

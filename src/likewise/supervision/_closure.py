@@ -1,7 +1,7 @@
-"""What the stated links imply: components of must-links, and cannot edges between components.
+"""The transitive closure of links: must-link components, and cannot-links between components.
 
-Nothing here is ever larger than the rows plus the stated links: no pair inside a component is built.
-Components are found by pointers that are shortened, a handful of passes over the rows and the links.
+The memory is linear in the rows and the stated links, since the pairs in a component are never enumerated.
+Components are found by pointer jumping, with a few passes over the rows and the links.
 """
 
 from __future__ import annotations
@@ -28,16 +28,23 @@ RelationKind = Literal["must", "cannot", "unknown"]
 
 @dataclass(frozen=True)
 class Relation:
-    """What is known of two rows, and why.
+    """The known relation between two rows, and the links that imply it.
 
-    Attributes
+    Parameters
     ----------
     kind : {"must", "cannot", "unknown"}
-        Whether the two rows belong together, do not, or nothing is known.
+        Whether the two rows belong together, do not belong together, or neither is known.
     stated : bool
-        True if somebody said so of these very rows, False if it follows from other links.
+        True if a hint links these two rows directly, False if the relation follows from other links.
     steps : tuple of (int, int, str)
-        The links that lead from the first row to the second, each "must" or "cannot".
+        The chain of links from the first row to the second, each "must" or "cannot".
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> found = Supervision.from_links(3, must=[(0, 1)], cannot=[(1, 2)]).relation(0, 2)
+    >>> found.kind, found.stated, found.reason
+    ('cannot', False, '0 = 1 ≠ 2')
     """
 
     kind: RelationKind
@@ -57,21 +64,30 @@ class Relation:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """Must-link components and the cannot edges between them.
+    """Must-link components, and the cannot-links between them.
 
-    Attributes
+    Parameters
     ----------
     component : ndarray of shape (n_samples,)
-        The component of each row; components are numbered by their first row.
+        The component of each row; components are numbered in the order of their first rows.
     sizes : ndarray of shape (n_components,)
-        How many rows each component has. A row in no must-link is a component of one.
+        The number of rows in each component. A row without must-links is a component of its own.
     cannot : ndarray of shape (n_edges, 2)
-        Pairs of components that must be apart because of a stated cannot-link, each once, c < d.
-        With ``on_conflict="keep"`` a contradiction stands here as an edge from a component to itself.
+        The pairs (c, d) of components with a cannot-link between them, each once, c < d. With
+        ``on_conflict="keep"``, a contradiction appears as an edge from a component to itself.
     cannot_groups : Groups
-        Groups of components no two of which may be together.
+        Groups of components, no two of which belong together.
     conflicts : ndarray of shape (n_conflicts, 2)
-        The pairs of rows that were said to be apart, yet are in one component.
+        The cannot-linked pairs of rows in the same component.
+    links : Links
+        The stated links.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> closure = Supervision.from_links(4, must=[(0, 2)], cannot=[(2, 3)]).closure()
+    >>> closure.component.tolist(), closure.sizes.tolist(), closure.cannot.tolist()
+    ([0, 1, 0, 2], [2, 1, 1], [[0, 2]])
     """
 
     component: IntArray
@@ -83,12 +99,12 @@ class Closure:
 
     @property
     def n_components(self) -> int:
-        """How many components there are, rows on their own included."""
+        """The number of components, including those of a single row."""
         return len(self.sizes)
 
     @cached_property
     def first_rows(self) -> IntArray:
-        """The first row of each component, which is its lowest."""
+        """The lowest row of each component."""
         first: IntArray = np.empty(self.n_components, dtype=np.int64)
         first[self.component[::-1]] = np.arange(len(self.component) - 1, -1, -1)
         return frozen(first)
@@ -99,17 +115,27 @@ class Closure:
 
     @cached_property
     def _edge_source(self) -> tuple[IntArray, IntArray]:
-        """The component edges as sorted keys, and for each the first cannot-link that states it."""
+        """The edges between components as sorted keys, and the first cannot-link of each."""
         return np.unique(_edge_keys(self.component[self.links.cannot], self.n_components), return_index=True)
 
     @cached_property
     def _group_source(self) -> Groups:
-        """The stated cannot groups, with the component of each member in the member's place."""
+        """The stated cannot groups, with each member replaced by its component."""
         groups = self.links.cannot_groups
         return Groups(groups.indptr, self.component[groups.members], groups.weights)
 
     def components(self, min_size: int = 2) -> list[IntArray]:
-        """Return the rows of each component of at least `min_size` rows, ascending.
+        """Return the rows of each component of a minimum size.
+
+        Parameters
+        ----------
+        min_size : int, default=2
+            The minimum number of rows in a component.
+
+        Returns
+        -------
+        components : list of ndarray
+            The rows of each such component, ascending.
 
         Examples
         --------
@@ -122,9 +148,19 @@ class Closure:
         return [order[ends[c] - self.sizes[c] : ends[c]] for c in np.flatnonzero(self.sizes >= min_size)]
 
     def path(self, i: int, j: int) -> tuple[int, ...]:
-        """Return the shortest chain of must-links from row i to row j, both ends included.
+        """Return the shortest chain of must-links between two rows.
 
         A must group counts as links from its first row to each of the others.
+
+        Parameters
+        ----------
+        i, j : int
+            Two rows of the same component.
+
+        Returns
+        -------
+        rows : tuple of int
+            The rows of the chain, including both ends.
         """
         if self.component[i] != self.component[j]:
             raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.", rows=(i, j))
@@ -133,9 +169,19 @@ class Closure:
     def contradiction(
         self, name_rows: Callable[..., list[str]], rows: IntArray | None = None
     ) -> InconsistentSupervisionError:
-        """Return the error about the first of the conflicts, for hints that may be about `rows` alone.
+        """Return the error for the first conflict.
 
-        `name_rows` returns what messages call some rows.
+        Parameters
+        ----------
+        name_rows : callable
+            Returns the names of rows for messages.
+        rows : ndarray of int, optional
+            Row i of the hints is row ``rows[i]`` of the data. By default the hints are about all rows.
+
+        Returns
+        -------
+        error : InconsistentSupervisionError
+            The error, to be raised by the caller.
         """
         path = self.path(*self.conflicts[0].tolist())
         chain = name_rows(path, among=rows)
@@ -152,9 +198,19 @@ class Closure:
         )
 
     def relation(self, i: int, j: int) -> Relation:
-        """Tell what is known of rows i and j. Costs one walk through their components.
+        """Return the known relation between two rows. The cost is one traversal of their components.
 
-        Where hints contradict one another the must-links win: rows of one component belong together.
+        Must-links take precedence over contradictory cannot-links: rows of one component belong together.
+
+        Parameters
+        ----------
+        i, j : int
+            The rows.
+
+        Returns
+        -------
+        relation : Relation
+            Whether the rows belong together, and the links that imply it.
         """
         c, d = int(self.component[i]), int(self.component[j])
         if c == d:
@@ -171,7 +227,7 @@ class Closure:
         return tuple((a, b, "must") for a, b in pairwise(path))
 
     def _cannot_ends(self, i: int, j: int, c: int, d: int) -> tuple[int, int] | None:
-        """Return two rows said to be apart, one of component c and one of d: i and j if possible."""
+        """Return two cannot-linked rows, one in component c and one in d: i and j if possible."""
         if _stated(self.links.cannot, self.links.cannot_groups, i, j):
             return i, j
         keys, source = self._edge_source
@@ -204,10 +260,10 @@ def _stated(pairs: IntArray, groups: Groups, i: int, j: int) -> bool:
 
 
 def must_graph(links: Links, n_samples: int) -> csr_array:
-    """Return the must-links as a symmetric sparse graph over the rows; groups enter as stars."""
+    """Return the must-links as a symmetric sparse graph over the rows; groups are represented by stars."""
     edges = np.concatenate([links.must, links.must_groups.star_edges()])
     ends = np.concatenate([edges, edges[:, ::-1]])
-    # Floats, since csgraph would convert anything else at each call.
+    # Floats, because csgraph converts other types at each call.
     graph = csr_array(coo_array((np.ones(len(ends)), ends.T), shape=(n_samples, n_samples)))
     return graph
 
@@ -223,12 +279,12 @@ def shortest_path(graph: csr_array, i: int, j: int) -> tuple[int, ...]:
 
 
 def _components(links: Links, n_samples: int) -> IntArray:
-    """Return the component of each row; components are numbered by their first row.
+    """Return the component of each row; components are numbered in the order of their first rows.
 
-    Each row points to a row of its component that comes no later, at first to itself. Where the two ends of
-    a link point to different rows, the later of these is pointed to the earlier, and then every row to where
-    its pointers end: at least every second of the components that a link leaves joins another, so that a few
-    rounds are enough.
+    Each row points to an earlier row of its component or to itself, initially to itself. If the two ends of a
+    link point to different rows, the later of these is made to point to the earlier one. Then every row is
+    made to point to the end of its chain of pointers. In each round, at least half of the components with a
+    link to another component are merged, so that a few rounds are enough.
     """
     edges = links.must
     if len(links.must_groups):
@@ -246,9 +302,9 @@ def _components(links: Links, n_samples: int) -> IntArray:
 
 
 def close(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
-    """Derive components and cannot edges from the stated links, in time linear in rows and links.
+    """Compute components and cannot-links between them, in time linear in the rows and links.
 
-    The caller raises the error that ``on_conflict="raise"`` asks for, since it knows the names of the rows.
+    The caller raises the error for ``on_conflict="raise"``, since it knows the names of the rows.
     """
     if on_conflict not in get_args(OnConflict):
         raise ValueError(f"on_conflict must be one of {get_args(OnConflict)}, got {on_conflict!r}.")
@@ -279,7 +335,7 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
 
 
 def _clashes_in_groups(groups: Groups, component: IntArray) -> IntArray:
-    """Return pairs of neighbours (by component) in a cannot group that share a component."""
+    """Return pairs of rows in a cannot group that are in the same component."""
     members, group_of = groups.members, groups.group_of
     order = np.lexsort((members, component[members], group_of))
     rows, in_group = members[order], group_of[order]
@@ -288,9 +344,9 @@ def _clashes_in_groups(groups: Groups, component: IntArray) -> IntArray:
 
 
 def without_conflicts(links: Links, n_samples: int) -> Links:
-    """Return the links less the cannot-links that the must-links contradict.
+    """Return the links without the cannot-links that contradict the must-links.
 
-    In a cannot group the first row of each component stays, so that what is left still holds.
+    A cannot group keeps the first row of each component, so that its other cannot-links remain.
     """
     closed = close(links, n_samples, on_conflict="drop")
     ends = closed.component[links.cannot]

@@ -1,4 +1,4 @@
-"""Conversion: hints of one kind said again as links."""
+"""Conversion of other hints to links."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from likewise.supervision._supervision import Supervision
 def labels_to_links(
     hints: Supervision, *, more_clusters_than_classes: bool = False, limit: int = LIMIT
 ) -> Supervision:
-    """Say with links what the labels say: rows of one class together, rows of different classes apart.
+    """Convert labels to links: must-links within a class, cannot-links between classes.
 
-    Each class becomes a must group of its rows, and one cannot group holds the first row of each class;
-    by closure that states every pair, in as many numbers as there are labels.
+    Each class becomes a must group of its rows, and one cannot group contains the first row of each class.
+    Their closure implies all pairs, with memory linear in the number of labels.
 
     Parameters
     ----------
     hints : Supervision
         Hints with labels; other kinds are left out.
     more_clusters_than_classes : bool, default=False
-        With True a class may fall into several clusters: there are no must-links, and each pair of rows of
-        different classes is a cannot-link of its own.
+        Whether a class may consist of several clusters. There are then no must-links, and each pair of rows
+        of different classes becomes a cannot-link.
     limit : int, default=1_000_000
-        The most cannot-links to build; more are an error.
+        Maximum number of cannot-links; it is an error if there are more.
 
     Returns
     -------
     Supervision
-        Links alone.
+        Hints with links only.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def labels_to_links(
 def bags_to_links(
     hints: Supervision, *, more_clusters_than_classes: bool = False, limit: int = LIMIT
 ) -> Supervision:
-    """Return the links that the bags' label sets imply, for K = C clusters or for K > C.
+    """Return the links that the label sets of the bags imply, for K clusters and C classes.
 
     ===============================================  =========  =========
     the bags of two rows (one bag, or two)           K = C      K > C
@@ -54,24 +54,24 @@ def bags_to_links(
     anything else, or one of them is unlabelled      unknown    unknown
     ===============================================  =========  =========
 
-    With K = C the rows of all single-label bags of a label form a must group, and one of them stands for
-    the label. The cannot-links of bags with several labels have no such short form: they are counted first,
-    and built as pairs if there are no more than `limit`. The cost is that of the links, plus one comparison
-    for each two different label sets.
+    With K = C, the rows of all single-label bags of a label form a must group, and one of them represents the
+    label. The cannot-links of bags with several labels have no such compact form: they are counted first, and
+    created as pairs if there are at most `limit`. The cost is linear in the links, plus one comparison for
+    each pair of different label sets.
 
     Parameters
     ----------
     hints : Supervision
         Hints with bags; other kinds are left out.
     more_clusters_than_classes : bool, default=False
-        Whether K > C: a class may then fall into several clusters.
+        Whether K > C, so that a class may consist of several clusters.
     limit : int, default=1_000_000
-        The most cannot-links to build; more are an error that tells the number.
+        Maximum number of cannot-links; it is an error, which gives the number, if there are more.
 
     Returns
     -------
     Supervision
-        Links alone.
+        Hints with links only.
 
     References
     ----------
@@ -93,10 +93,21 @@ def bags_to_links(
 
 
 def triplets_to_links(hints: Supervision) -> Supervision:
-    """Return the links that the triplets imply, each with its triplet's weight.
+    """Return the links that the triplets imply, with the weights of the triplets.
 
     AB implies that a and b belong together and that c belongs with neither; AC and BC likewise. NEITHER
-    implies nothing, since it is said both of three alike and of three different rows.
+    implies no links, since it is the answer both for three rows of one class and for three of different
+    classes.
+
+    Parameters
+    ----------
+    hints : Supervision
+        Hints with triplets; other kinds are left out.
+
+    Returns
+    -------
+    Supervision
+        Hints with links only.
 
     Examples
     --------

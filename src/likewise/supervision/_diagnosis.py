@@ -1,4 +1,4 @@
-"""What a set of hints is worth, told before any clustering: counts, coverage, contradictions, redundancy."""
+"""Diagnosis of hints before clustering: counts, coverage, contradictions, redundancy."""
 
 from __future__ import annotations
 
@@ -21,58 +21,59 @@ from likewise.supervision._triplets import TRIPLET_ANSWERS
 if TYPE_CHECKING:
     from likewise.supervision._supervision import Supervision
 
-_MOST_PAIRS = 1_000_000  # of a must-link and a cannot-link; coherence is estimated from so many
-_BLOCK = 2_000_000  # numbers held at once while they are compared
+_MOST_PAIRS = 1_000_000  # pairs of a must-link and a cannot-link for the coherence; more are sampled
+_BLOCK = 2_000_000  # maximum number of values in memory during a comparison
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is inside a set of hints, and how far it carries. ``str()`` of it is a readable report.
+    """Statistics of a set of hints, which print as a readable report.
 
-    Attributes
+    Parameters
     ----------
     n_samples : int
         The number of rows.
     n_must, n_cannot : int
-        Stated pairs.
+        The numbers of stated must-links and cannot-links.
     n_must_groups, n_cannot_groups : int
-        Stated groups.
+        The numbers of stated groups.
     n_group_pairs : int
-        The pairs that the groups stand for.
+        The number of pairs in the groups.
     n_triplets : int
-        Triplets, and in `answers` how often each answer was given.
+        The number of triplets.
     answers : dict of str to int
-        See `n_triplets`.
+        The number of triplets with each answer.
     n_bags, n_labelled_bags : int
-        Bags, and those whose labels are known.
+        The numbers of bags and of labelled bags.
     n_labels, n_classes : int
-        Labelled rows, and the different labels.
+        The numbers of labelled rows and of different labels.
     coverage : float
-        The share of rows that some hint speaks of; a row in an unlabelled bag is not one.
+        The fraction of rows with at least one hint; a row in an unlabelled bag has none.
     n_cannot_only : int
-        Rows that are in a cannot-link and in no must-link.
+        The number of rows with cannot-links but without must-links.
     component_sizes : tuple of int
-        The sizes of the must-link components of two rows or more, the largest first.
+        The sizes of the must-link components with at least two rows, the largest first.
     n_conflicts : int
-        Cannot-links inside a must-link component.
+        The number of cannot-links within a must-link component.
     n_triplet_conflicts : int
-        Triplets that were given more than one answer.
+        The number of triplets with more than one answer.
     n_redundant_must : int
-        Must-links beyond those that it takes to join their components; a group counts as links from its
-        first row to the others.
+        The number of must-links that can be removed without changing the components; a group counts as links
+        from its first row to the others.
     n_redundant_cannot : int
-        Cannot-links between components that another cannot-link or a cannot group keeps apart already.
+        The number of cannot-links between components that another cannot-link or a cannot group separates.
     min_clusters : int
-        Fewer clusters than this cannot meet the links and labels: as many components were found that are
-        all apart from one another. It is a lower bound; the least number may be larger.
+        A lower bound on the number of clusters that the links and labels require, from a set of components
+        that are pairwise cannot-linked. The actual minimum may be larger.
     informativeness : float or None
-        The share of links that a clustering made without hints gets wrong (Davidson, Wagstaff and Basu
-        2006): what the links tell that the method would not have found. Groups count with all their pairs.
+        The fraction of links that a clustering without hints violates (Davidson, Wagstaff and Basu 2006): the
+        information that the method would not have found by itself. Groups count as all their pairs. None if
+        no such clustering is given.
     coherence : float or None
-        The share of pairs of a must-link and a cannot-link that do not pull along the same direction
-        (same paper): with each link the segment between its two rows, the projection of either segment on
-        the other's line does not overlap the other segment. Groups are left out. Beyond 10^6 such pairs it
-        is estimated from 10^6 of them, drawn with a fixed seed.
+        The fraction of pairs of a must-link and a cannot-link that do not act along the same direction (same
+        paper). Each link is the segment between its two rows; neither segment, projected on the line of the
+        other, may overlap it. Groups are left out. More than 10^6 such pairs are sampled with a fixed seed.
+        None if the rows are not given.
 
     References
     ----------
@@ -160,7 +161,7 @@ class Diagnosis:
 
 
 def diagnose(hints: Supervision, X: Any = None, labels: Any = None) -> Diagnosis:
-    """Look through hints. Linear in rows and hints; coherence costs at most 10^6 comparisons of rows."""
+    """Compute the statistics. Linear in rows and hints, plus at most 10^6 comparisons for the coherence."""
     check_row_labels(hints, X)
     check_row_labels(hints, labels, what="labels")
     links = hints.links
@@ -199,7 +200,7 @@ def diagnose(hints: Supervision, X: Any = None, labels: Any = None) -> Diagnosis
 
 
 def _triplet_conflicts(rows: IntArray) -> int:
-    """Count the triplets that stand more than once; the rows are sorted, and no statement is repeated."""
+    """Count the triplets that occur more than once; they are sorted, and equal answers are not repeated."""
     same = (rows[1:] == rows[:-1]).all(axis=1)
     starts = same & ~np.concatenate([[False], same[:-1]]) if len(same) else same
     return int(starts.sum())
@@ -215,7 +216,7 @@ def _redundant_cannot(links: Links, closed: Closure) -> int:
     groups = closed.cannot_groups
     if not len(groups):
         return n_between - len(closed.cannot)
-    # Edges of components are rows of an incidence matrix multiplied: above 0 where a group holds both ends.
+    # The product of two rows of the incidence matrix is positive where a group contains both components.
     ones = np.ones(len(groups.members), dtype=np.int32)
     shape = (closed.n_components, len(groups))
     member = csr_array((ones, (groups.members, groups.group_of)), shape=shape)
@@ -229,9 +230,10 @@ def _same(values: npt.NDArray[Any], pairs: IntArray) -> npt.NDArray[np.bool_]:
 
 
 def _clique(closed: Closure) -> int:
-    """Return the size of a set of components all apart: a stated group, or one grown from the edges.
+    """Return the size of a clique of cannot-linked components: a stated group, or one found greedily.
 
-    It is grown from the component with the most edges, always by the candidate with the most edges.
+    The greedy search starts with the component with the most edges, and always adds the candidate with the
+    most edges.
     """
     largest = int(np.diff(closed.cannot_groups.indptr).max(initial=0))
     if not len(closed.cannot):
@@ -254,7 +256,7 @@ def _clique(closed: Closure) -> int:
 
 
 def informativeness(links: Links, labels: Any, n_samples: int) -> float | None:
-    """Return the share of links that a clustering gets wrong, None if there are no links."""
+    """Return the fraction of links that a clustering violates, None if there are no links."""
     codes = Labels.of(labels).codes
     if len(codes) != n_samples or (codes < 0).any():
         raise SupervisionError(f"labels must give a cluster to each of {n_samples} rows, got {len(codes)}.")
@@ -266,14 +268,14 @@ def informativeness(links: Links, labels: Any, n_samples: int) -> float | None:
 
 
 def _pairs_together(groups: Groups, codes: IntArray) -> int:
-    """Count the pairs of groups' members that share a cluster, without building them."""
+    """Count the pairs of members of a group in the same cluster, without enumerating them."""
     keys = groups.group_of * (int(codes.max(initial=0)) + 1) + codes[groups.members]
     counts = np.unique(keys, return_counts=True)[1]
     return int((counts * (counts - 1) // 2).sum())
 
 
 def coherence(links: Links, X: Any, n_samples: int) -> float | None:
-    """Return the share of (must, cannot) pairs without overlap, None if there is no such pair."""
+    """Return the fraction of (must, cannot) pairs without overlap, None if there are no such pairs."""
     if not hasattr(X, "__array__") and not isinstance(X, list | tuple):
         raise SupervisionError(f"X must be a dense table of numbers, got {type(X).__name__}.")
     rows = np.asarray(X, dtype=np.float64)
@@ -299,17 +301,17 @@ def coherence(links: Links, X: Any, n_samples: int) -> float | None:
 
 
 def _overlaps(a: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell whether segment a, projected on the line of segment b, overlaps segment b.
+    """Return whether segment a, projected on the line of segment b, overlaps segment b.
 
-    Both are of shape (n, 2, n_features). With b from 0 to 1 along its line, an end of a stands at
-    ``(a - b_0) . (b_1 - b_0) / |b_1 - b_0|^2``. A shared point alone, or a segment that projects to a point,
-    is no overlap; neither is anything if the two rows of b are the same.
+    Both have the shape (n, 2, n_features). If b runs from 0 to 1 along its line, an end of a is at ``(a -
+    b_0) . (b_1 - b_0) / |b_1 - b_0|^2``. A single common point is not an overlap, nor is a projection to a
+    point. Nothing overlaps b if its two rows are equal.
     """
     along = b[:, 1] - b[:, 0]
     squared = np.einsum("nd,nd->n", along, along)
     at = np.einsum("ned,nd->ne", a - b[:, :1], along)
     at = at / np.where(squared > 0, squared, 1.0)[:, None]
     length = np.minimum(at.max(axis=1), 1.0) - np.maximum(at.min(axis=1), 0.0)
-    # What rounding leaves of a right angle is not an overlap.
+    # Rounding errors of a right angle are not an overlap.
     overlaps: npt.NDArray[np.bool_] = length > 1e-9
     return overlaps

@@ -1,4 +1,4 @@
-"""Groups of rows, kept in linear space: "all of these together", "no two of these together"."""
+"""Groups of rows in linear space: "all of these together", "no two of these together"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,24 @@ from likewise.supervision._rows import FloatArray, IntArray, ReadOnly, check_row
 
 @dataclass(frozen=True, eq=False)
 class Groups(ReadOnly):
-    """Groups of rows: the members of group g are ``members[indptr[g]:indptr[g + 1]]``, ascending."""
+    """Weighted groups of rows. Iterating over them yields the rows of each group.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_groups + 1,)
+        The members of group g are ``members[indptr[g]:indptr[g + 1]]``.
+    members : ndarray of int
+        The rows of all groups, ascending in each group.
+    weights : ndarray of shape (n_groups,)
+        The weight of each group.
+
+    Examples
+    --------
+    >>> from likewise import Supervision
+    >>> groups = Supervision.from_links(5, must_groups=[[0, 2, 4]]).must_groups
+    >>> [rows.tolist() for rows in groups], groups.n_pairs
+    ([[0, 2, 4]], 3)
+    """
 
     indptr: IntArray
     members: IntArray
@@ -23,7 +40,24 @@ class Groups(ReadOnly):
 
     @classmethod
     def of(cls, groups: Any, n_samples: int, *, weights: Any = None, what: str) -> Groups:
-        """Check groups given as a list of lists of rows; the same group twice counts once."""
+        """Check groups given as lists of rows.
+
+        Parameters
+        ----------
+        groups : iterable of array-like of int, or None
+            The rows of each group, at least two. A repeated group counts once, with the largest weight.
+        n_samples : int
+            The number of rows of the data.
+        weights : float or array-like of shape (n_groups,), optional
+            The weight of each group; 1 by default.
+        what : str
+            The name of the groups in error messages.
+
+        Returns
+        -------
+        groups : Groups
+            The checked groups.
+        """
         lists = [] if groups is None else list(groups)
         weight = check_weights(weights, len(lists), what=f"weights of {what}")
         seen: dict[bytes, float] = {}
@@ -60,12 +94,23 @@ class Groups(ReadOnly):
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs the groups state."""
+        """The number of pairs in all groups."""
         sizes = np.diff(self.indptr)
         return int((sizes * (sizes - 1) // 2).sum())
 
     def restrict(self, positions: IntArray) -> Groups:
-        """Keep the members that survive (`positions >= 0`), renumbered; groups of one are dropped."""
+        """Restrict the groups to some rows. Groups with fewer than two remaining rows are dropped.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (n_samples,)
+            The new position of each row; -1 for a row that is removed.
+
+        Returns
+        -------
+        groups : Groups
+            The renumbered groups.
+        """
         n_samples = int(positions.max(initial=-1)) + 1
         kept = [positions[g][positions[g] >= 0] for g in self]
         use = [g for g, rows in enumerate(kept) if len(rows) >= 2]
@@ -74,18 +119,45 @@ class Groups(ReadOnly):
         return Groups.of([kept[g] for g in use], n_samples, weights=self.weights[use], what="groups")
 
     def union(self, other: Groups, n_samples: int) -> Groups:
-        """Return the groups of both; the heavier weight holds where both state the same group."""
+        """Combine with other groups of the same rows.
+
+        Parameters
+        ----------
+        other : Groups
+            The other groups.
+        n_samples : int
+            The number of rows.
+
+        Returns
+        -------
+        groups : Groups
+            The groups of both. A group in both has the larger weight.
+        """
         weights = np.concatenate([self.weights, other.weights])
         return Groups.of([*self, *other], n_samples, weights=weights, what="groups")
 
     def star_edges(self) -> IntArray:
-        """Return edges that join each group's members through its first one: size - 1 edges a group."""
+        """Return edges from the first member of each group to the others.
+
+        Returns
+        -------
+        edges : ndarray of shape (n_edges, 2)
+            Size - 1 edges for each group, which connect its members.
+        """
         first = np.repeat(self.members[self.indptr[:-1]], np.diff(self.indptr))
         edges: IntArray = np.column_stack([first, self.members])[first != self.members]
         return edges
 
     def pairs(self) -> tuple[IntArray, FloatArray]:
-        """Return every pair that the groups state, and its weight: for those who must visit each one."""
+        """Enumerate the pairs of all groups. Their number is quadratic in the sizes of the groups.
+
+        Returns
+        -------
+        pairs : ndarray of shape (n_pairs, 2)
+            The pairs.
+        weights : ndarray of shape (n_pairs,)
+            The weight of the group of each pair.
+        """
         corners = [np.triu_indices(len(rows), 1) for rows in self]
         lists = [np.column_stack([rows[i], rows[j]]) for rows, (i, j) in zip(self, corners, strict=True)]
         weights = np.repeat(self.weights, [len(pairs) for pairs in lists])
@@ -97,7 +169,18 @@ class Groups(ReadOnly):
         return self.members[order], self.group_of[order]
 
     def shared(self, i: int, j: int) -> IntArray:
-        """Return the groups that both i and j are in. Costs a search, after one sort."""
+        """Return the groups that contain two rows. The cost is a binary search, after one sort.
+
+        Parameters
+        ----------
+        i, j : int
+            The rows.
+
+        Returns
+        -------
+        groups : ndarray of int
+            The indices of the groups that contain both.
+        """
         members, group_of = self._by_member
         of_i, of_j = (group_of[slice(*np.searchsorted(members, [k, k + 1]))] for k in (i, j))
         return np.intersect1d(of_i, of_j)

@@ -1,4 +1,4 @@
-"""Sample ids outside, row numbers inside: the one object that translates between them."""
+"""Sample ids, and their translation to row numbers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ import numpy as np
 from likewise.exceptions import SupervisionError
 from likewise.supervision._rows import IntArray, check_n_samples
 
-_MANY = 20_000  # with more ids, a close match is sought among the simple slips only
+_MANY = 20_000  # with more ids, only simple typing errors are recognised
 
 
 @dataclass(frozen=True)
 class RowIds:
-    """The sample ids of the rows of a data set: different texts, in the order of the rows.
+    """The sample ids of the rows of a data set: distinct strings, in the order of the rows.
 
-    Ids are always text and are compared letter by letter: "007" is not "7", and neither is the number 7.
+    Ids are always strings and are compared exactly: "007" is neither "7" nor the number 7. Use :meth:`of` to
+    check ids.
 
-    Attributes
+    Parameters
     ----------
     ids : tuple of str
         The id of each row.
@@ -42,7 +43,18 @@ class RowIds:
 
     @classmethod
     def of(cls, ids: Any) -> RowIds:
-        """Check ids, one a row: text, none of them empty, none of them twice."""
+        """Check that there is one id for each row, and that the ids are distinct, non-empty strings.
+
+        Parameters
+        ----------
+        ids : iterable of str or RowIds
+            The id of each row.
+
+        Returns
+        -------
+        ids : RowIds
+            The checked ids.
+        """
         if isinstance(ids, RowIds):
             return ids
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
@@ -59,10 +71,20 @@ class RowIds:
 
     @classmethod
     def numbered(cls, n_samples: int) -> RowIds:
-        """Return "0", "1", … as the ids of rows that have none of their own.
+        """Return "0", "1", … as the ids of rows without ids.
 
-        Such ids cannot show that the rows were shuffled; see `content` in
+        Such ids cannot reveal that the rows were shuffled; see `content` in
         :func:`~likewise.supervision.write_hints`.
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of rows.
+
+        Returns
+        -------
+        ids : RowIds
+            The row numbers as ids.
         """
         return cls(tuple(map(str, range(check_n_samples(n_samples)))))
 
@@ -88,14 +110,41 @@ class RowIds:
         return {value: row for row, value in enumerate(self.ids)}
 
     def find(self, value: Any) -> int | None:
-        """Return the row of an id, with or without spaces around it; None if there is none."""
+        """Find the row of an id, ignoring surrounding spaces if necessary.
+
+        Parameters
+        ----------
+        value : object
+            The id.
+
+        Returns
+        -------
+        row : int or None
+            The row; None if no row has this id.
+        """
         if not isinstance(value, str):
             return None
         row = self.row_of.get(value)
         return self.row_of.get(value.strip()) if row is None else row
 
     def rows(self, ids: Iterable[str]) -> IntArray:
-        """Return the row of each id; an id that no row has is an error that names the nearest one."""
+        """Return the row of each id.
+
+        Parameters
+        ----------
+        ids : str or iterable of str
+            The ids.
+
+        Returns
+        -------
+        rows : ndarray of int
+            The row of each id.
+
+        Raises
+        ------
+        SupervisionError
+            If no row has an id. The message suggests the most similar id.
+        """
         wanted = [ids] if isinstance(ids, str) else list(ids)
         found = [self.row_of.get(value, -1) for value in wanted]
         if -1 in found:
@@ -103,7 +152,18 @@ class RowIds:
         return np.array(found, dtype=np.int64)
 
     def unknown_id(self, value: Any) -> SupervisionError:
-        """Return the error that no row has this id, which says which one may have been meant."""
+        """Return the error for an unknown id, which suggests the most similar one.
+
+        Parameters
+        ----------
+        value : object
+            The unknown id.
+
+        Returns
+        -------
+        error : SupervisionError
+            The error, to be raised by the caller.
+        """
         if not isinstance(value, str):
             return SupervisionError(f"an id must be text, got {value!r} of type {type(value).__name__}.")
         near = self._nearest(value)
@@ -120,25 +180,35 @@ class RowIds:
 
     @cached_property
     def digest(self) -> str:
-        """16 hexadecimal digits that change with any id and with their order."""
+        """A hash of the ids in their order, as 16 hexadecimal digits."""
         return _digest(self.ids)
 
     @cached_property
     def sorted_digest(self) -> str:
-        """16 hexadecimal digits that change with any id, whatever their order."""
+        """A hash of the ids that does not depend on their order, as 16 hexadecimal digits."""
         return _digest(sorted(self.ids))
 
     def content_digest(self, content: Any) -> str:
-        """Return 16 hexadecimal digits for a table aligned with the ids, its rows taken in the ids' order.
+        """Return a hash of a table, with its rows sorted by id.
 
-        Rows that are shuffled together with their ids have the same digest. Where ids are mere numbers,
-        shuffled rows have another one.
+        If the rows are shuffled together with their ids, the hash stays the same. If the ids are row numbers,
+        it changes.
+
+        Parameters
+        ----------
+        content : array-like of shape (n_samples, ...)
+            The table, with one row for each id.
+
+        Returns
+        -------
+        digest : str
+            16 hexadecimal digits.
         """
         array = np.asarray(content)
         if array.ndim == 0 or len(array) != len(self):
             raise SupervisionError(f"content must have one row an id: {len(self)}, got shape {array.shape}.")
         array = array[sorted(range(len(self)), key=self.ids.__getitem__)]
-        if array.dtype.kind in "biuf":  # so that a table of whole numbers may be stored in either type
+        if array.dtype.kind in "biuf":  # the same hash for integers stored as integers or floats
             data = np.ascontiguousarray(array, dtype="<f8").tobytes()
         else:
             data = repr(array.tolist()).encode("utf-8", "surrogatepass")
@@ -146,14 +216,14 @@ class RowIds:
 
 
 class FewIds(RowIds):
-    """Ids of which only those that hints name are known, for data with more rows than can be listed.
+    """The ids of some rows only, for data with too many rows to list all ids.
 
     Parameters
     ----------
     row_of : dict of str to int
-        The rows of the ids that are known.
+        The rows of the known ids, such as those that occur in hints.
     n_samples : int
-        How many rows there are.
+        The number of rows.
 
     Examples
     --------
@@ -163,7 +233,7 @@ class FewIds(RowIds):
     (array([7000000]), 'wren', 100000000)
     """
 
-    digest = sorted_digest = ""  # that of all ids is not known
+    digest = sorted_digest = ""  # the hash of all ids is unknown
 
     def __init__(self, row_of: dict[str, int], n_samples: int) -> None:
         super().__init__(tuple(row_of))
@@ -172,7 +242,20 @@ class FewIds(RowIds):
 
     @classmethod
     def numbers(cls, names: Iterable[str], n_samples: int) -> FewIds:
-        """Take ids for rows that have none of their own: those of `names` that are row numbers."""
+        """Interpret names as row numbers, for rows without ids.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The names; those that are not row numbers are ignored.
+        n_samples : int
+            The number of rows.
+
+        Returns
+        -------
+        ids : FewIds
+            The names that are row numbers.
+        """
         known = {name: int(name) for name in names if name.isdecimal() and str(int(name)) == name}
         return cls({name: row for name, row in known.items() if row < n_samples}, n_samples)
 
@@ -188,11 +271,11 @@ class FewIds(RowIds):
         return f"FewIds({len(self)} rows, {len(self.ids)} of them by id)"
 
     def _nearest(self, value: str) -> str | None:
-        return None  # it may be close to one of those that are not known
+        return None  # a similar id may be among the unknown ones
 
 
 def _plain(value: str) -> str:
-    """Reduce an id to what most slips leave alone: no outer blanks, one case, no leading zeros."""
+    """Normalise an id: no surrounding spaces, one case, no leading zeros."""
     return value.strip().casefold().lstrip("0")
 
 
@@ -204,7 +287,7 @@ def _check_id(row: int, value: Any) -> None:
         )
     if not value:
         raise SupervisionError(f"the id of row {row} is empty; each row needs an id.")
-    if not value.isprintable():  # rare, and the only ids that can hold half a character
+    if not value.isprintable():  # only such ids can contain a lone surrogate
         try:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -223,7 +306,7 @@ def _repeated_text(ids: tuple[str, ...]) -> str:
 
 
 def _digest(ids: Iterable[str]) -> str:
-    """Hash texts, each after its length, so that no two lists of ids run together."""
+    """Hash the ids, each with its length, so that different lists have different hashes."""
     digest = hashlib.sha256()
     for value in ids:
         data = value.encode("utf-8")

@@ -1,4 +1,4 @@
-"""The row-aligned bundle of everything that people told about a set of rows."""
+"""The row-aligned collection of all hints about a data set."""
 
 from __future__ import annotations
 
@@ -40,17 +40,26 @@ _Part = Links | Triplets | Bags | Labels
 
 
 class Supervision:
-    """What people told about the rows of a data set, aligned with those rows and immutable.
+    """Hints about the rows of a data set: links, triplets, bags and labels. Immutable and row-aligned.
 
-    Make one with :meth:`from_links`, :meth:`from_triplets`, :meth:`from_bags` or :meth:`from_labels`,
-    and join several with ``|``. A bundle has ``shape == (n_samples,)``, and indexing it with a slice, a
-    mask or integers restricts it to those rows and renumbers them, so ``train_test_split``,
-    ``cross_validate``, ``GridSearchCV`` and pipelines cut hints together with the rows. A link is kept if
-    both of its rows are. Where an index names a row twice, as a bootstrap does, its links and triplets go
-    to the first copy, its label and its bag to all.
+    Create hints with :meth:`from_links`, :meth:`from_triplets`, :meth:`from_bags` or :meth:`from_labels`, and
+    combine them with ``|``. Hints have ``shape == (n_samples,)``. Indexing them with a slice, a mask or
+    integers restricts them to these rows and renumbers them, so ``train_test_split``, ``cross_validate``,
+    ``GridSearchCV`` and pipelines split hints together with the rows. A link is kept if both of its rows are.
+    If an index contains a row twice, as in a bootstrap, its links and triplets go to the first copy, and its
+    label and bag to all copies.
 
-    What was said is kept as it was said, in one form: pairs as i < j, each once, with the largest of the
-    weights that it was given. What follows from it is derived by :meth:`closure`.
+    Stated hints are stored in a normal form: pairs as i < j, each once, with the largest weight that was
+    given. Implied links are derived by :meth:`closure`.
+
+    Parameters
+    ----------
+    n_samples : int
+        The number of rows.
+    parts : mapping of str to object, optional
+        The hints of each kind, as the ``from_`` methods create them. By default there are none.
+    index : tuple, optional
+        The index label of each row, for error messages and for checking that hints match a data frame.
 
     Examples
     --------
@@ -72,18 +81,29 @@ class Supervision:
         self, n_samples: int, parts: Mapping[str, _Part] | None = None, index: tuple[Any, ...] | None = None
     ) -> None:
         object.__setattr__(self, "_n_samples", check_n_samples(n_samples))
-        object.__setattr__(self, "_index", index)  # the labels of the rows, if hints were made with them
+        object.__setattr__(self, "_index", index)  # the index labels of the rows, if given
         kept = {kind: part for kind in KINDS if (part := (parts or {}).get(kind)) is not None and len(part)}
         object.__setattr__(self, "_parts", kept)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("hints cannot be changed; make new ones and join them with |.")
 
-    # ------------------------------------------------------------------ making
+    # ------------------------------------------------------------------ creation
 
     @classmethod
     def none(cls, n_samples: int) -> Supervision:
-        """Return a bundle that says nothing of `n_samples` rows."""
+        """Return empty hints.
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of rows.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints without content.
+        """
         return cls(n_samples)
 
     @classmethod
@@ -101,25 +121,30 @@ class Supervision:
         must_group_weights: Any = None,
         cannot_group_weights: Any = None,
     ) -> Supervision:
-        """Make hints from pairs of rows that belong together or do not.
+        """Create hints from pairs of rows that belong together or do not.
 
         Parameters
         ----------
         n_samples : int, optional
             The number of rows, ``len(X)``; not needed with `index`.
         must, cannot : array-like of shape (n, 2), optional
-            Pairs of row numbers, or of labels of `index`; neither the order of the pairs nor the order
-            within a pair matters.
+            Pairs of row numbers, or of labels of `index`. Neither the order of the pairs nor the order in a
+            pair matters.
         index : pandas.Index or sequence of shape (n_samples,), optional
-            The label of each row, such as ``df.index``. Pairs and groups then name rows by label, also where
+            The label of each row, such as ``df.index``. Pairs and groups then refer to rows by label, also if
             the labels are integers.
         must_weights, cannot_weights : float or array-like of shape (n,), optional
-            How much each link counts (default 1). A link given twice counts once, with the larger weight.
+            The weight of each link, by default 1. A repeated link counts once, with the largest weight.
         must_groups, cannot_groups : list of lists of rows, optional
-            "All of these together" and "no two of these together". A group of m rows stands for
-            m (m - 1) / 2 links and takes m numbers.
+            Groups of rows that all belong together, or of which no two belong together. A group of m rows
+            represents m (m - 1) / 2 links in memory for m numbers.
         must_group_weights, cannot_group_weights : float or array-like, optional
-            The weight of each link that a group stands for.
+            The weight of each link in a group, by default 1.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints with links only.
 
         Examples
         --------
@@ -155,22 +180,27 @@ class Supervision:
         link: str = "link",
         weight: str = "weight",
     ) -> Supervision:
-        """Make hints from a data frame with one link a row.
+        """Create links from a data frame with one link in each row.
 
         Parameters
         ----------
         frame : pandas.DataFrame, or mapping of column to values
             The links. Other columns are ignored.
         index : pandas.Index or sequence of shape (n_samples,)
-            The label of each row of the data, such as ``df.index``, which the columns `a` and `b` name;
-            ``range(len(X))`` if they hold row numbers.
+            The label of each row of the data, such as ``df.index``, to which the columns `a` and `b` refer;
+            ``range(len(X))`` if they contain row numbers. It is required.
         a, b : str, default="a" and "b"
-            The columns that name the two rows of a link.
+            The columns with the two rows of a link.
         link : str, default="link"
-            The column that says must or cannot. Also understood are same and different, yes and no, True and
-            False, 1 and -1.
+            The column with the kind of link: must or cannot. Same and different, yes and no, True and False,
+            and 1 and -1 are accepted too.
         weight : str, default="weight"
-            The column of weights; without such a column each link counts 1.
+            The column with the weights. Without such a column, each link has the weight 1.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints with links only.
 
         Examples
         --------
@@ -222,21 +252,26 @@ class Supervision:
         index: Any = None,
         weights: Any = None,
     ) -> Supervision:
-        """Make hints from answers to "which two of these three belong together?".
+        """Create hints from answers to "which two of these three belong together?".
 
         Parameters
         ----------
         n_samples : int, optional
             The number of rows; not needed with `index`.
         triplets : array-like of shape (n, 3)
-            Rows (a, b, c).
-        answers : {"AB", "AC", "BC", "NEITHER"} or a sequence of them
-            The two that belong together and leave the third out; NEITHER if all three or no two do.
-            The default reads each triplet as "a is more like b than c".
+            The rows (a, b, c) of each triplet.
+        answers : {"AB", "AC", "BC", "NEITHER"} or a sequence of them, default="AB"
+            The two rows that belong together without the third; NEITHER if all three or no two belong
+            together. The default means "a is more like b than like c".
         index : pandas.Index or sequence of shape (n_samples,), optional
-            The label of each row; triplets then name rows by label.
+            The label of each row. Triplets then refer to rows by label.
         weights : float or array-like of shape (n,), optional
-            How much each triplet counts.
+            The weight of each triplet, by default 1.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints with triplets only.
 
         Examples
         --------
@@ -254,16 +289,21 @@ class Supervision:
     def from_bags(
         cls, bags: Any, bag_labels: Mapping[Any, Any] | None = None, *, index: Any = None
     ) -> Supervision:
-        """Make hints from bags: groups of rows that were told about together.
+        """Create hints from bags: groups of rows that share a set of labels.
 
         Parameters
         ----------
         bags : array-like of shape (n_samples,)
-            Each row's bag, any hashable; None for a row in no bag.
+            The bag of each row, any hashable; None for a row in no bag.
         bag_labels : mapping of bag to a collection of labels, optional
-            What each bag holds. A bag that is absent, or None, is unlabelled.
+            The labels of each bag. A bag that is missing or None is unlabelled.
         index : pandas.Index or sequence of shape (n_samples,), optional
-            The label of each row; `bags` may then be a Series or a mapping of label to bag.
+            The label of each row. `bags` can then be a Series or a mapping of label to bag.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints with bags only.
 
         Examples
         --------
@@ -275,25 +315,30 @@ class Supervision:
 
     @classmethod
     def from_labels(cls, labels: Any, *, index: Any = None, missing: Any = -1) -> Supervision:
-        """Make hints from the labels of some rows.
+        """Create hints from the labels of some rows.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Each row's label, any hashable. None and NaN always mean "not known". A Series must be indexed
-            0, 1, 2 and so on, unless `index` is given.
+            The label of each row, any hashable. None and NaN always mean "unknown". A Series must have the
+            index 0, 1, 2, …, unless `index` is given.
         index : pandas.Index or sequence of shape (n_samples,), optional
-            The label of each row of the data, such as ``df.index``. `labels` may then be a Series, which is
-            aligned by its index, or a mapping of index label to class; rows that it does not name are
-            unlabelled.
+            The index label of each row of the data, such as ``df.index``. `labels` can then be a Series,
+            which is aligned by its index, or a mapping of index label to class; rows that it does not contain
+            are unlabelled.
         missing : object, default=-1
-            A further marker for "not known", such as "". By default the number -1, which scikit-learn uses;
-            None if -1 is a class.
+            A further marker for "unknown", such as "". By default the number -1, as in scikit-learn; use None
+            if -1 is a class.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints with labels only.
 
         Warns
         -----
         QuestionableHintsWarning
-            If -1 and 1 are the only labels, since -1 may then be a class.
+            If -1 and 1 are the only labels, because -1 may then be a class.
 
         Examples
         --------
@@ -309,11 +354,11 @@ class Supervision:
             part.warn_of_two_signs()
         return cls(len(part.codes), {"labels": part}, labels_of_rows(index))
 
-    # ------------------------------------------------------------------ being row-aligned
+    # ------------------------------------------------------------------ row alignment
 
     @property
     def n_samples(self) -> int:
-        """The number of rows that the hints speak of."""
+        """The number of rows."""
         n: int = self._n_samples  # type: ignore[attr-defined]
         return n
 
@@ -342,10 +387,17 @@ class Supervision:
         return Supervision(len(rows), parts, self._labels_of(rows))
 
     def named(self) -> tuple[IntArray, Supervision]:
-        """Return the rows that hints name, ascending, and the hints about these rows alone, renumbered.
+        """Return the rows with hints, and the hints restricted to these rows.
 
-        Links and triplets take memory for what was said, not for the rows that nothing was said of. Hints
-        that name no row come back as hints that say nothing of one row.
+        For links and triplets, the memory depends on the number of hints, not on the number of rows.
+
+        Returns
+        -------
+        rows : ndarray of int
+            The rows with hints, ascending.
+        hints : Supervision
+            The same hints about these rows only, renumbered. If there are no hints, these are empty hints
+            about one row.
 
         Examples
         --------
@@ -359,13 +411,13 @@ class Supervision:
         return rows, self._among(rows) if len(rows) else Supervision(1)
 
     def _among(self, rows: IntArray) -> Supervision:
-        """Return the hints about these rows, which ascend and hold all that the hints name, renumbered."""
+        """Return the hints about ascending rows that include all rows with hints, renumbered."""
         places: Any = Places(rows)
         parts = {kind: part.restrict(rows, places) for kind, part in self._all.items()}
         return Supervision(len(rows), parts, self._labels_of(rows))
 
     def _labels_of(self, rows: IntArray) -> tuple[Any, ...] | None:
-        """Return the index labels of some rows, if the hints were made with an index."""
+        """Return the index labels of some rows, if the hints have an index."""
         return None if self._index is None else tuple(self._index[row] for row in rows)
 
     def _with_parts(self, parts: Mapping[str, _Part]) -> Supervision:
@@ -373,9 +425,9 @@ class Supervision:
         return Supervision(self.n_samples, parts, self._index)
 
     def _name_rows(self, rows: Iterable[int], among: IntArray | None = None) -> list[str]:
-        """Return what messages call these rows: their numbers, with their index labels if they have some.
+        """Return the names of rows for messages: their numbers, and their index labels if known.
 
-        If the hints are about few of all rows, `among` holds the numbers of these few.
+        If the hints are about a part of the rows, `among` has the numbers of these rows.
         """
         labels = self._index
         return [
@@ -407,7 +459,7 @@ class Supervision:
         return (Supervision, (self.n_samples, self._all, self._index))
 
     def __deepcopy__(self, memo: Any) -> Supervision:
-        return self  # nothing inside can change
+        return self  # the hints are immutable
 
     def _key(self) -> tuple[Any, ...]:
         def plain(value: Any) -> Any:
@@ -423,7 +475,7 @@ class Supervision:
         said = "; ".join(part.summary() for part in self._all.values()) or "no hints"
         return f"Supervision({self.n_samples} rows: {said})"
 
-    # ------------------------------------------------------------------ what is inside
+    # ------------------------------------------------------------------ content
 
     @property
     def _all(self) -> dict[str, _Part]:
@@ -432,14 +484,24 @@ class Supervision:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of hint inside: any of "links", "triplets", "bags", "labels"."""
+        """The kinds of hints: any of "links", "triplets", "bags", "labels"."""
         return frozenset(self._all)
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
     def only(self, *kinds: str | frozenset[str] | set[str] | list[str] | tuple[str, ...]) -> Supervision:
-        """Return the hints of these kinds alone.
+        """Return only the hints of some kinds.
+
+        Parameters
+        ----------
+        *kinds : str or collection of str
+            The kinds to keep: "links", "triplets", "bags" or "labels".
+
+        Returns
+        -------
+        hints : Supervision
+            The hints of these kinds, about the same rows.
 
         Examples
         --------
@@ -488,7 +550,7 @@ class Supervision:
 
     @property
     def cannot_groups(self) -> Groups:
-        """Groups of rows no two of which belong together."""
+        """Groups of rows, no two of which belong together."""
         return self.links.cannot_groups
 
     @property
@@ -518,12 +580,12 @@ class Supervision:
 
     @property
     def bags(self) -> Bags | None:
-        """Each row's bag and each bag's labels, or None."""
+        """The bag of each row and the labels of each bag, or None."""
         return self._part("bags", lambda: None)  # type: ignore[no-any-return]
 
     @property
     def label_codes(self) -> IntArray:
-        """The label of each row as a code into :attr:`classes`; -1 where it is not known."""
+        """The label of each row as an index into :attr:`classes`; -1 if it is unknown."""
         part: Labels | None = self._part("labels", lambda: None)
         return part.codes if part is not None else np.full(self.n_samples, -1, dtype=np.int64)
 
@@ -535,24 +597,29 @@ class Supervision:
 
     @property
     def touched(self) -> npt.NDArray[np.bool_]:
-        """Mark the rows that some hint speaks of (a row of an unlabelled bag is not one)."""
+        """A mask of the rows with at least one hint; rows of unlabelled bags do not count."""
         mask = np.zeros(self.n_samples, dtype=bool)
         for part in self._all.values():
             mask[part.rows] = True
         return mask
 
-    # ------------------------------------------------------------------ what follows
+    # ------------------------------------------------------------------ implications
 
     def closure(self, on_conflict: OnConflict = "raise") -> Closure:
-        """Return must-link components and the cannot edges between them.
+        """Return the must-link components and the cannot-links between them.
 
-        Time and memory are linear in rows plus links; no implied pair is built.
+        Time and memory are linear in the rows and links; implied pairs are not enumerated.
 
         Parameters
         ----------
-        on_conflict : {"raise", "drop", "keep"}
-            What to do with a cannot-link between rows that must-links join: raise an error that shows the
-            chain, leave the cannot-link out, or keep it as an edge from the component to itself.
+        on_conflict : {"raise", "drop", "keep"}, default="raise"
+            What to do with a cannot-link between rows that must-links connect: raise an error that shows the
+            chain, drop the cannot-link, or keep it as an edge from the component to itself.
+
+        Returns
+        -------
+        closure : Closure
+            The components and the cannot-links between them.
         """
         closed = _closure.close(self.links, self.n_samples, on_conflict)
         if on_conflict == "raise" and len(closed.conflicts):
@@ -564,9 +631,19 @@ class Supervision:
         return self.closure(on_conflict="keep")
 
     def relation(self, i: int, j: int) -> Relation:
-        """Tell whether rows i and j belong together, do not, or nothing is known, and why.
+        """Return the relation between two rows that the links imply, and the reason.
 
-        Where hints contradict one another the must-links win; :meth:`closure` shows the contradictions.
+        Must-links take precedence over contradictory cannot-links; :meth:`closure` shows the contradictions.
+
+        Parameters
+        ----------
+        i, j : int
+            Two different rows.
+
+        Returns
+        -------
+        relation : Relation
+            Whether the rows belong together, do not belong together, or neither is known.
         """
         a, b = check_rows([i, j], self.n_samples, width=None, what="relation").tolist()
         if a == b:
@@ -576,10 +653,22 @@ class Supervision:
     def to_links(
         self, *, more_clusters_than_classes: bool = False, limit: int = _implied.LIMIT
     ) -> Supervision:
-        """Return everything as links: the stated ones, and those that triplets, bags and labels imply.
+        """Convert all hints to links: the stated links, and those that triplets, bags and labels imply.
 
-        What each kind implies, and the two parameters, are told at :func:`triplets_to_links`,
-        :func:`bags_to_links` and :func:`labels_to_links`. Labels and bags are read each on their own.
+        See :func:`triplets_to_links`, :func:`bags_to_links` and :func:`labels_to_links` for the links that
+        each kind implies. Labels and bags are converted independently of each other.
+
+        Parameters
+        ----------
+        more_clusters_than_classes : bool, default=False
+            Whether a class may consist of several clusters. Rows of the same class are then not must-linked.
+        limit : int, default=1_000_000
+            Maximum number of cannot-links from bags, and from labels; it is an error if there are more.
+
+        Returns
+        -------
+        hints : Supervision
+            Hints with links only.
 
         Examples
         --------
@@ -598,15 +687,37 @@ class Supervision:
         return self._with_parts({"links": links})
 
     def diagnose(self, X: MatrixLike | None = None, *, labels: Any = None) -> Diagnosis:
-        """Count and weigh the hints: coverage, components, contradictions, redundancy.
+        """Compute statistics of the hints: coverage, components, contradictions, redundancy.
 
-        Given rows `X` it adds the coherence of the links, and given the `labels` of a clustering made
-        without hints their informativeness; see :class:`Diagnosis`.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            The rows, to compute the coherence of the links.
+        labels : array-like of shape (n_samples,), optional
+            The clusters of a method without hints, to compute the informativeness of the links.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            The statistics.
         """
         return diagnose(self, X, labels)
 
     def describe(self, X: MatrixLike | None = None, *, labels: Any = None) -> str:
-        """Return the diagnosis as text; use ``print(hints.describe())``."""
+        """Return the diagnosis as text; use ``print(hints.describe())``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            The rows, to compute the coherence of the links.
+        labels : array-like of shape (n_samples,), optional
+            The clusters of a method without hints, to compute the informativeness of the links.
+
+        Returns
+        -------
+        text : str
+            A report of several lines.
+        """
         return str(self.diagnose(X, labels=labels))
 
     def _repr_html_(self) -> str:
@@ -615,7 +726,13 @@ class Supervision:
         return render_supervision(self)
 
     def without_conflicts(self) -> Supervision:
-        """Return these hints less the cannot-links that the must-links contradict."""
+        """Remove the cannot-links that contradict the must-links.
+
+        Returns
+        -------
+        hints : Supervision
+            The other hints.
+        """
         parts: dict[str, _Part] = dict(self._all)
         parts["links"] = _closure.without_conflicts(self.links, self.n_samples)
         return self._with_parts(parts)
