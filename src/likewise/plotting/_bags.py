@@ -200,24 +200,24 @@ class BagDisplay(Saved):
     def from_estimator(
         cls, estimator: Any, X: MatrixLike, supervision: Supervision | None = None, **options: Any
     ) -> BagDisplay:
-        """Draw what a fitted estimator made of rows in bags.
+        """Draw the clusters that a fitted estimator found in rows in bags.
 
         Parameters
         ----------
         estimator : fitted clusterer
-            With `labels_` and `class_of_cluster_`, such as
-            :class:`likewise.spectral.BagSpectralClustering`; examples are near in its `embedding_`.
+            An estimator with `labels_` and `class_of_cluster_`, such as
+            :class:`likewise.spectral.BagSpectralClustering`. Examples are chosen in its `embedding_`.
         X : array-like of shape (n_samples, n_features)
-            The rows that it was fitted to.
+            The rows that the estimator was fitted to.
         supervision : Supervision, optional
-            The hints that it was given.
+            The hints that the estimator was fitted with.
         **options
             Passed to :meth:`from_predictions`.
 
         Returns
         -------
         BagDisplay
-            What was drawn.
+            The display; see its attributes.
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -369,7 +369,7 @@ class BagDisplay(Saved):
         ]
 
     def _notes(self) -> list[str]:
-        """Say what the grid shows, and what it does not."""
+        """Return a text on what the grid shows and what it leaves out."""
         notes = ["examples of each class" if self.examples_ else "no cluster stands for a class"]
         if self.n_left_out_:
             n = len(self.examples_) + self.n_left_out_

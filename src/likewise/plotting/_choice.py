@@ -12,7 +12,7 @@ from likewise.plotting._figure import Saved, clear_sides, new_figure
 
 
 class ChoiceDisplay(Saved):
-    """Scores on held-out hints over the number of clusters, one line a method, the choice marked.
+    """Scores on held-out hints over the number of clusters, one line for each method, with the choice marked.
 
     Make one with :meth:`from_search`. Bars are one standard error to either side. Where a grid has other
     parameters besides the number of clusters, a line shows the best of them at each number.

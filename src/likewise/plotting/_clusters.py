@@ -1,4 +1,4 @@
-"""A picture of a clustering in the plane, with the links that it was given."""
+"""Plot of a clustering in the plane, with its links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 NOISE = "#BBBBBB"
 KEPT, BROKEN = "#444444", "#D00000"
-_IN_LEGEND = 20  # so many clusters are named there
+_IN_LEGEND = 20  # maximum number of clusters in the legend
 
 
 class ClusterDisplay(Saved):
@@ -318,7 +318,7 @@ def _check(X: Any, rows: Any, labels: Any, supervision: Any, max_points: int, ma
 
 
 def _some_rows(labels: Any, supervision: Any, max_points: int, max_links: int) -> npt.NDArray[np.int64]:
-    """Choose rows to draw: those of the links that will be drawn, and others by lot."""
+    """Choose the rows to draw: those of the links to draw, and a random sample of the others."""
     linked = np.empty(0, dtype=np.int64)
     if supervision is not None:
         drawn = drawn_links(labels, supervision, min(max_links, max_points // 2))

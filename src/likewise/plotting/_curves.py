@@ -1,4 +1,4 @@
-"""A picture of a comparison: how scores grow with the answers, one curve a strategy."""
+"""Plot of a comparison of strategies: scores over the number of answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likewise.plotting._figure import Saved, clear_sides, new_figure
 COLOURS = tuple(colour for colour in PALETTE if colour != "#F0E442")
 DASHES = ("-", "--", ":", "-.")
 QUIET = "#666666"
-_MARKS = 8  # so many marks stand on a curve
+_MARKS = 8  # number of markers on a curve
 _FEW = 4  # more bands than this overlap and are drawn fainter
 _LINE = 0.17  # distance between names in inches
 
@@ -158,7 +158,7 @@ class CurveDisplay(Saved):
         ax.margins(x=0.02)
         ax.xaxis.get_major_locator().set_params(integer=True)
         if max(float(curve.mean.max()) for curve in self.curves.values()) <= 1.0:
-            # Few scores go beyond 1, yet the band of a mean over few runs may.
+            # Most scores are at most 1, but the confidence band of a mean over few runs may exceed it.
             ax.set_ylim(top=min(ax.get_ylim()[1], 1.02))
         ax.set_xlabel("answers")
         ax.set_ylabel(self.score_name)
@@ -169,7 +169,7 @@ class CurveDisplay(Saved):
         return self
 
     def _draw_levels(self, ax: Any) -> None:
-        """Draw where the curves start, and the score to reach."""
+        """Draw the initial scores and the score to reach."""
         levels: dict[float, list[str]] = {}
         for name, curve in self.curves.items():
             levels.setdefault(round(float(curve.mean[0]), 2), []).append(name)
@@ -179,14 +179,14 @@ class CurveDisplay(Saved):
             own = len(names) == 1 and len(levels) > 1
             colour = self.lines_[names[0]].get_color() if own else QUIET
             self.starts_.append(ax.axhline(level, color=colour, linewidth=0.9, linestyle=":", zorder=1))
-        # Below the lowest there are fewest curves.
+        # The space below the lowest line has the fewest curves.
         _say(ax, "before any answer", 1.0, min(line.get_ydata()[0] for line in self.starts_), below=True)
         if self.reach is not None:
             ax.axhline(self.reach, color=QUIET, linewidth=0.8, zorder=1)
             _say(ax, f"{self.reach:g}", 0.0, self.reach)
 
     def _draw_names(self, ax: Any) -> None:
-        """Write each name beside the end of its curve, apart from one another."""
+        """Write each name beside the end of its curve, without overlaps."""
         ends = {name: float(curve.mean[-1]) for name, curve in self.curves.items()}
         order = sorted(ends, key=lambda name: ends[name])
         low, high = ax.get_ylim()
@@ -216,7 +216,7 @@ class CurveDisplay(Saved):
 
 
 def _say(ax: Any, text: str, side: float, level: float, *, below: bool = False) -> None:
-    """Write a small word on a level line, or below it, at its left end (0) or its right (1)."""
+    """Write a small label on or below a horizontal line, at its left (0) or right (1) end."""
     ax.annotate(
         text,
         (side, level),
@@ -231,13 +231,13 @@ def _say(ax: Any, text: str, side: float, level: float, *, below: bool = False) 
 
 
 def apart(places: npt.NDArray[np.float64], gap: float) -> npt.NDArray[np.float64]:
-    """Move ascending places between 0 and 1 as little as needed for them to be at least `gap` apart.
+    """Move ascending positions in [0, 1] as little as possible so that they are at least `gap` apart.
 
     >>> apart(np.array([0.0, 0.5, 0.5, 0.5]), 0.1).round(2).tolist()
     [0.0, 0.4, 0.5, 0.6]
     """
     gap = min(gap, 1.0 / len(places))
     steps = gap * np.arange(len(places))
-    # With the steps taken off, places need only not descend, which is what isotonic regression finds.
+    # After subtracting the gaps, the positions must be non-decreasing, which isotonic regression ensures.
     moved = isotonic_regression(places - steps, y_min=0.0, y_max=1.0 - steps[-1])
     return np.asarray(moved + steps, dtype=np.float64)

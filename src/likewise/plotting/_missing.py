@@ -1,4 +1,4 @@
-"""A picture of how often each label is missing where it holds."""
+"""Plot of the rate at which each label is missing."""
 
 from __future__ import annotations
 

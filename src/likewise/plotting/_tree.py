@@ -1,4 +1,4 @@
-"""A picture of a tree of labels: who is under whom, how sure that is, and how often each label occurs."""
+"""Plot of a tree of labels, with the certainty of each edge and the frequency of each label."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class HierarchyDisplay(Saved):
         ax.scatter(*layout.root, s=16 * scale**2, color="white", edgecolor="#333333", zorder=3)
 
     def _legend_rows(self) -> list[tuple[Sureness, bool, str]]:
-        """Return a line of the legend for each kind of edge: what it looks like, dashed or not, its words."""
+        """Return the legend: for each kind of edge its style, whether it is dashed, and its text."""
         there = set(sureness_of(self.hierarchy))
         rows: list[tuple[Sureness, bool, str]] = []
         if there & set(STEPS):
@@ -231,7 +231,7 @@ COUNTED = "The number beside a name, and its dot: how many rows hold the label"
 
 
 def shortened(name: str, max_chars: int) -> str:
-    """Put a name on one line, and cut it if it is too long.
+    """Put a name on one line, and truncate it if it is too long.
 
     >>> shortened("a label that goes\\n on and on", 12)
     'a label tha…'
@@ -241,7 +241,7 @@ def shortened(name: str, max_chars: int) -> str:
 
 
 def text_widths(texts: list[str], size: float) -> FloatArray:
-    """Measure texts, in points."""
+    """Return the widths of texts in points."""
     agg = require("matplotlib.backends.backend_agg", extra="plot").RendererAgg
     font = require("matplotlib.font_manager", extra="plot").FontProperties(size=size)
     widest = np.zeros(len(texts))
@@ -266,7 +266,7 @@ def _own_axes(width: float, height: float, title: str | None) -> tuple[Any, floa
 
 
 def _edge(layout: TreeLayout, parent: int, child: int, step: Sureness, *, dashed: bool, scale: float) -> Any:
-    """Make an edge: along the row of the parent to the end of its column, over, and along the child's."""
+    """Create an edge: along the parent's line to the end of its column, across, and to the child."""
     path = require("matplotlib.path", extra="plot").Path
     patch = require("matplotlib.patches", extra="plot").PathPatch
     if parent < 0:
@@ -288,7 +288,7 @@ def _edge(layout: TreeLayout, parent: int, child: int, step: Sureness, *, dashed
         linewidth=step.width * scale,
         linestyle=(0, (3, 2)) if dashed else "-",
         capstyle="butt" if dashed else "round",
-        zorder=1 if dashed else 2 - 0.1 * step.width,  # the thinner above the broader
+        zorder=1 if dashed else 2 - 0.1 * step.width,  # draw thin edges above wide ones
     )
 
 

@@ -1,4 +1,4 @@
-"""Rows in bags as a pair of tables: one of rows, each with its bag, and one of what the bags hold."""
+"""Bags in two tables: one with the rows and their bags, and one with the labels of the bags."""
 
 from __future__ import annotations
 
@@ -86,37 +86,40 @@ def read_bags(
     features: Sequence[str] | None = None,
     encoding: str = "utf-8",
 ) -> BagData:
-    """Read multi-instance multi-label data: a table of rows in bags, and a table of what the bags hold.
+    """Read multi-instance multi-label data: a table of rows in bags, and a table of the labels of the bags.
 
-    The first table has a column of bags, features, and perhaps ids and true classes. An empty cell of the bag
-    column is a row in no bag. The second has the columns ``bag,labels``; see :func:`read_bag_labels`, which
-    reads it alone. Ids, bags and labels are text. The cost is linear in the files.
+    The first table has columns for the bags and the features, and optionally for ids and true classes. A row
+    with an empty bag cell is in no bag. The second table has the columns ``bag,labels``;
+    :func:`read_bag_labels` reads it by itself. Ids, bags and labels are strings. The cost is linear in the
+    size of the files.
 
     Parameters
     ----------
     data : path-like
-        The table of rows: CSV or Parquet, which may be packed with gzip.
+        The table of rows: CSV or Parquet, optionally compressed with gzip.
     bag_labels : path-like, optional
-        The table of bag labels. Without it all bags are unlabelled.
+        The table of bag labels. Without it, all bags are unlabelled.
     bag : str, default="bag"
-        The column of bags.
-    label, id : str or None
-        The columns of true classes and of ids. By default ``label`` and ``id``, if the table has them; rows
-        without ids are called 0, 1, 2 and so on. None takes no column.
+        The column with the bags.
+    label : str or None, default="label"
+        The column with the true classes; None uses no column. The default is used only if it exists.
+    id : str or None, default="id"
+        The column with the ids; None uses no column. The default is used only if it exists. Rows without ids
+        have the ids 0, 1, 2 and so on.
     features : sequence of str, optional
-        The columns of features; by default all others.
+        The columns with the features; by default all other columns.
     encoding : str, default="utf-8"
         The encoding of CSV files.
 
     Returns
     -------
     BagData
-        Features, ids, bags as hints, and the true classes if there are any.
+        The features, the ids, the bags as hints, and the true classes if there are any.
 
     Raises
     ------
     FileFormatError
-        If anything in the files is wrong; the message gives the line, and nothing is read.
+        If anything in the files is invalid; the message gives the line.
 
     See Also
     --------
@@ -179,24 +182,24 @@ def write_bags(
 ) -> None:
     """Write multi-instance multi-label data as the two tables that :func:`read_bags` reads.
 
-    Each file is written under another name and then put in place, so that a crash leaves the old one whole.
+    Each file is written under a temporary name and then renamed, so that a crash leaves the old file intact.
 
     Parameters
     ----------
     data, bag_labels : path-like
-        The files, CSV or Parquet as their names end. The first gets the columns ``id`` (if ids are given),
-        ``bag``, ``label`` (if `y` is given) and the features, the second ``bag`` and ``labels``.
+        The files, CSV or Parquet according to their extensions. The first gets the columns ``id`` (if ids are
+        given), ``bag``, ``label`` (if `y` is given) and the features, the second ``bag`` and ``labels``.
     X : array-like of shape (n_samples, n_features)
         The features.
     hints : Supervision
-        Bags and their labels, and nothing else: what the tables cannot hold is refused. Unlabelled bags are
-        not named in the second table. Names must be text or whole numbers, and labels without semicolons.
+        Hints with bags only; other kinds are refused. Unlabelled bags do not appear in the second table.
+        Names must be strings or integers, and labels must not contain semicolons.
     ids : RowIds or sequence of str, optional
         The id of each row.
     y : array-like of shape (n_samples,), optional
-        The true class of each row, None where it is not known.
+        The true class of each row; None if it is unknown.
     feature_names : sequence of str, optional
-        By default ``f0``, ``f1`` and so on.
+        The names of the features; by default ``f0``, ``f1`` and so on.
 
     Examples
     --------
@@ -265,7 +268,7 @@ def _column(name: str, header: list[str], path: str) -> str:
 
 
 def _optional(name: str | None, default: str, header: list[str], path: str) -> str | None:
-    """Return a column that was asked for; the one that is looked for by default may be absent."""
+    """Return the name of an optional column; None if it is the default and does not exist."""
     if name is None or (name == default and name not in header):
         return None
     return _column(name, header, path)
@@ -315,7 +318,7 @@ def _check_ids(ids: list[str | None], rows: Rows, problems: Problems) -> None:
 
 
 def _checked(values: Any, what: str) -> list[str]:
-    """Return names as texts that come back the same when they are read."""
+    """Return names as strings that are the same when they are read again."""
     texts = list(named_by_text(values, what))
     for text in texts:
         if not text or (what == "label" and (PARTED_BY in text or text != text.strip())):
@@ -353,7 +356,7 @@ def _write(path: Path_, columns: dict[str, list[Any]]) -> None:
 
 
 def _cell(value: Any) -> str:
-    """Return a cell as text; a whole number without its decimal point."""
+    """Return a cell as a string; a float with an integer value without its decimal point."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     return str(value)
