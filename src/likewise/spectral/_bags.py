@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AlphaUnit = Literal["auto", "absolute", "degree", "spectrum"]
 _PRINTED_ALPHA = 0.7
 # Multiplied by the square root of the fraction of rows in labelled bags. Both were chosen on spelled texts
-# and on bags made of other data sets: with few labelled bags, larger values separate their rows from the rest.
+# and on bags made of other data sets: with few labelled bags, larger values isolate their rows.
 _ALPHA = 1.5
 # Few neighbours, so that most neighbours of a row are of its own class.
 _NEIGHBORS, _LEAST_NEIGHBORS = 10, 3
