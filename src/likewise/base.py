@@ -581,7 +581,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         if len(closure.conflicts):
             path = closure.path(*closure.conflicts[0].tolist())
             chain = hints._name_rows(path, among=rows)
-            steps = path if rows is None else rows[path].tolist()
+            steps = path if rows is None else rows[list(path)].tolist()
             warn_caller(
                 InconsistentSupervisionWarning(
                     f"{{estimator}}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "

@@ -115,7 +115,18 @@ class HeldOut:
         )
 
     def take(self, mask: npt.NDArray[np.bool_]) -> HeldOut:
-        """Return some of the answers."""
+        """Return some of the answers.
+
+        Parameters
+        ----------
+        mask : ndarray of bool of shape (n_questions,)
+            Which answers to keep.
+
+        Returns
+        -------
+        held_out : HeldOut
+            These answers.
+        """
         names = ("chances", "answers", "is_triplet", "weights")
         return HeldOut(*(getattr(self, name)[mask] for name in names))
 

@@ -185,7 +185,7 @@ class Closure:
         """
         path = self.path(*self.conflicts[0].tolist())
         chain = name_rows(path, among=rows)
-        steps = path if rows is None else rows[path].tolist()
+        steps = path if rows is None else rows[list(path)].tolist()
         more = len(self.conflicts) - 1
         return InconsistentSupervisionError(
             f"rows {chain[0]} and {chain[-1]} cannot be linked, yet are joined by must-links through "
