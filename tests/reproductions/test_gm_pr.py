@@ -263,7 +263,11 @@ def test_many_links_help(number, name, gain):
 
 def test_few_links_find_the_split_from_our_start_alone():
     shares = EXPECTED["figures"]["3"]["shares"]
-    least = {"2 must, 2 cannot, telling": 0.9, "2 must, 0 cannot, telling": 0.4, "0 must, 2 cannot, telling": 0.8}
+    least = {
+        "2 must, 2 cannot, telling": 0.9,
+        "2 must, 0 cannot, telling": 0.4,
+        "0 must, 2 cannot, telling": 0.8,
+    }
     for label, share in least.items():
         assert shares[label]["gm_pr"] <= 0.2
         assert shares[label]["gm_pr_default"] >= share

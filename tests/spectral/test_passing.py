@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PropagationClustering, Supervision
-from likewise.spectral._classes import _merged, normalize_shares
+from likewise.spectral._classes import _merged, normalize_shares, pass_classes
 from likewise.supervision import sample_links
 
 
@@ -194,3 +194,26 @@ def test_rows_of_no_class_that_are_told_apart_are_apart():
 def test_true_links_are_kept_whatever_they_link(seed):
     X, y = blobs([(0, 0), (3, 0), (0, 3)], size=20, seed=seed)
     assert fit(X, 3, sample_links(y, 80, random_state=seed)).violations_.share == 1.0
+
+
+def test_few_random_true_links_do_not_make_overlapping_clusters_worse():
+    gains = []
+    for seed in range(8):
+        X, y = blobs([(0, 0), (2, 0)], size=150, spread=1.0, seed=seed)
+        hints = sample_links(y, 20, random_state=seed)
+        without, free = fit(X, 2), ~hints.touched
+        with_links = PropagationClustering(2, random_state=0).take_over(without).fit(X, supervision=hints)
+        scores = [adjusted_rand_score(y[free], model.labels_[free]) for model in (without, with_links)]
+        gains.append(scores[1] - scores[0])
+    assert np.mean(gains) > -0.02
+
+
+def test_rows_linked_to_medoids_count_whether_or_not_guesses_do():
+    X, y = blobs([(0, 0), (2, 0), (1, 2)], spread=1.0)
+    ready = fit(X, 3)._ready
+    pairs = np.array([(medoid, row) for row in range(0, 90, 4) for medoid in ready.medoids if row != medoid])
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    closure = Supervision.from_links(len(y), must=pairs[same], cannot=pairs[~same]).closure()
+    counted, not_counted = (pass_classes(ready, closure, 3, count_guesses=count) for count in (True, False))
+    assert counted.anchors.counted.any()
+    np.testing.assert_array_equal(counted.shares, not_counted.shares)

@@ -57,7 +57,9 @@ class PropagationClustering(HintedClusterer):
     second term). Initially every cluster of k-means is a class. A must-link between two classes merges them.
     Rows that are cannot-linked to every class they could belong to form a new class; then the classes that
     overlap most and are not known to be different are merged into a cluster, until there are K. A row that is
-    cannot-linked to some classes keeps the others.
+    cannot-linked to some classes keeps the others. Linked rows whose class does not follow from the links
+    get the most probable class. If these guesses are the majority, as with few links between random rows, they
+    change the rows around them but not :math:`P` (only if `error_rate` is 0).
 
     An answer thus changes the rows around it and leaves the rest unchanged, and with many answers clusters
     can take any shape. This is the default model of :class:`~likewise.active.Interview`. It is designed for
@@ -252,7 +254,7 @@ class PropagationClustering(HintedClusterer):
     def _pass_certain(self, hints: Supervision) -> Passed:
         """Propagate links as certain; if they contradict one another, the must-links win."""
         closure = self._soft_closure(hints, "Here the must-links win.")
-        passed = pass_classes(self._ready, closure, self._n_wanted)
+        passed = pass_classes(self._ready, closure, self._n_wanted, count_guesses=False)
         self.believed_, self.error_rate_, self.link_proba_ = hints, None, None
         self.metric_ = self._find_metric(passed)
         return passed if self.metric_ is None else stack_shares(passed, self.metric_)

@@ -157,7 +157,7 @@ def _hold_out(ready: Ready, passed: Passed, targets: np.ndarray) -> np.ndarray:
     found = ready.smoother.hold_out(base, anchors.rows, targets)
     # The label is taken out of the counts of its first cluster too.
     first = ready.first[anchors.rows]
-    rest = counts[first] - targets * anchors.linked[:, None]
+    rest = counts[first] - targets * anchors.counted[:, None]
     total = rest.sum(axis=1, keepdims=True)
     rest = np.where(total > 0, rest / np.where(total > 0, total, 1.0), 1.0 / passed.n_classes)
     with_own = (counts / counts.sum(axis=1, keepdims=True))[first]
@@ -237,7 +237,7 @@ def make_graph_shares(ready: Ready, passed: Passed) -> GraphShares:
         values = np.zeros((len(everything), k))
         values[np.searchsorted(everything, ready.medoids)] = np.eye(k)[of_medoid]
         values[linked] = targets
-        anchors = Anchors(everything, values.argmax(axis=1), linked)
+        anchors = Anchors(everything, values.argmax(axis=1), linked, linked)
         base, _ = anchors.compute_base(ready, values)
         return normalize_shares(ready.smoother.interpolate(base, rows, targets))
 
