@@ -58,8 +58,8 @@ class PropagationClustering(HintedClusterer):
     Rows that are cannot-linked to every class they could belong to form a new class; then the classes that
     overlap most and are not known to be different are merged into a cluster, until there are K. A row that is
     cannot-linked to some classes keeps the others. Linked rows whose class does not follow from the links
-    get the most probable class. If these guesses are the majority, as with few links between random rows, they
-    change the rows around them but not :math:`P` (only if `error_rate` is 0).
+    get the most probable class. If these guesses are the majority, as with few links between random rows,
+    they change the rows around them but not :math:`P` (only if `error_rate` is 0).
 
     An answer thus changes the rows around it and leaves the rest unchanged, and with many answers clusters
     can take any shape. This is the default model of :class:`~likewise.active.Interview`. It is designed for
