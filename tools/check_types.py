@@ -8,24 +8,21 @@ Fails below ``FLOOR``, and lists the names whose types are missing.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 FLOOR = 0.98
 
 
 def main(pyright: str) -> int:
     """Run ``pyright --verifytypes``; return 0 where enough of the names have types."""
-    command = [
-        pyright,
-        "--pythonpath",
-        sys.executable,
-        "--verifytypes",
-        "likewise",
-        "--ignoreexternal",
-        "--outputjson",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # pyright follows the link of an interpreter that it is given by path, out of the virtual environment, and
+    # does not follow one that it finds on the search path.
+    search = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    command = [pyright, "--verifytypes", "likewise", "--ignoreexternal", "--outputjson"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=search)
     try:
         report = json.loads(done.stdout)["typeCompleteness"]
     except (ValueError, KeyError):

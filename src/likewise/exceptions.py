@@ -162,13 +162,13 @@ class _WithFields(BaseException):
     ) -> None:
         self.message = message
         self.suggestion = suggestion
-        self.rows = tuple(int(row) for row in rows)
-        self.chain = tuple(int(row) for row in chain)
-        self.ids = tuple(ids)
+        self.rows: tuple[int, ...] = tuple(int(row) for row in rows)
+        self.chain: tuple[int, ...] = tuple(int(row) for row in chain)
+        self.ids: tuple[Any, ...] = tuple(ids)
         self.parameter = parameter
-        self.kinds = tuple(sorted(kinds))
+        self.kinds: tuple[str, ...] = tuple(sorted(kinds))
         self.estimator = estimator
-        self.terms = tuple(terms)
+        self.terms: tuple[str, ...] = tuple(terms)
         super().__init__(self._write({}))
 
     def _write(self, words: Mapping[str, str]) -> str:
@@ -318,7 +318,7 @@ class LockedError(LikewiseError):
 
     def __init__(self, message: str = "", holder: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.holder = holder or {}
+        self.holder: Mapping[str, Any] = holder or {}
 
 
 class PictureError(LikewiseError, ValueError):

@@ -179,6 +179,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     best_params_: dict[str, Any]
     best_score_: float
     n_splits_: int
+    n_repeats_: int
     n_scored_: int
     n_implied_: int
     cv_results_: dict[str, Any]

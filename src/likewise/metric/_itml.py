@@ -91,7 +91,7 @@ class ITML(MetricLearner):
 
     bounds_: tuple[float, float]
 
-    supported_hints = frozenset({"links"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "gamma": real(0, strict=True),
         "bounds": either(

@@ -83,7 +83,7 @@ class LSML(MetricLearner):
     True
     """
 
-    supported_hints = frozenset({"triplets"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "gamma": real(0, strict=True),
         "prior": IS_PRIOR,
@@ -106,7 +106,7 @@ class LSML(MetricLearner):
         self.gamma = gamma
         self.prior = prior
         self.shrinkage = shrinkage
-        self.neither = neither
+        self.neither: Unused = neither
         self.max_iter = max_iter
         self.tol = tol
 

@@ -92,7 +92,7 @@ class MMC(MetricLearner):
     True
     """
 
-    supported_hints = frozenset({"links"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "diagonal": choice(True, False),
         "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),

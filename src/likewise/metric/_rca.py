@@ -79,7 +79,7 @@ class RCA(MetricLearner):
     True
     """
 
-    supported_hints = frozenset({"links", "labels"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "labels"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_components": either(choice(None), integer(1)),
         "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),

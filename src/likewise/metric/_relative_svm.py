@@ -103,7 +103,7 @@ class RelativeSVM(MetricLearner):
     [[True, False], [False, False]]
     """
 
-    supported_hints = frozenset({"triplets"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "C": real(0, strict=True),
         "kernel": choice(None, "linear", "poly", "rbf"),
@@ -129,7 +129,7 @@ class RelativeSVM(MetricLearner):
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
-        self.neither = neither
+        self.neither: Unused = neither
         self.max_iter = max_iter
         self.tol = tol
 

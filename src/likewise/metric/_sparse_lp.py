@@ -88,7 +88,7 @@ class SparseLP(MetricLearner):
     [[True, False], [False, False]]
     """
 
-    supported_hints = frozenset({"triplets"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "sparsity": real(0, strict=True),
         "diagonal": choice(True, False),
@@ -107,7 +107,7 @@ class SparseLP(MetricLearner):
         self.sparsity = sparsity
         self.diagonal = diagonal
         self.shrinkage = shrinkage
-        self.neither = neither
+        self.neither: Unused = neither
 
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
         return self._choose_shrinkage_by_comparisons(X, hints, prior, learn)

@@ -107,7 +107,7 @@ class SSSVaD(HintedClusterer):
     objective_: Any
     n_iter_: Any
 
-    supported_hints = frozenset({"triplets"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "triplet_weight": real(0, strict=True),

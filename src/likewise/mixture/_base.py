@@ -68,7 +68,7 @@ class MixtureFamily(HintedClusterer, ABC):
     means_: np.ndarray
     covariances_: np.ndarray
 
-    supported_hints = frozenset({"links"})
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     _reads_blocks = True
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
