@@ -44,15 +44,15 @@
     ├── InconsistentSupervisionWarning          a soft method continues with contradictory hints
     │   └── TooFewClustersWarning               cannot-links require more clusters than there are
     ├── QuestionableHintsWarning                hints were accepted, but may not mean what was intended
-    ├── ThinSupervisionWarning                  too few hints to learn from; they were not used
+    ├── ThinSupervisionWarning                  held-out hints do not support what was learned
     └── ChangedIdsWarning                       hints were written for other sample ids
         └── ShuffledIdsWarning                  for the same ids, in another order
 
 Convergence is reported by scikit-learn's own ``ConvergenceWarning``.
 
-Each error and warning carries fields beside its text (see :class:`LikewiseError`), so programs never need to
-parse the text. :func:`render` renders an error, a warning or the reason for a question, with sample ids in
-place of row numbers.
+Each error and warning carries fields in addition to its text (see :class:`LikewiseError`), so programs never
+need to parse the text. :func:`render` renders an error, a warning or the reason for a question, with sample
+ids in place of row numbers.
 """
 
 from __future__ import annotations
@@ -505,15 +505,15 @@ class TooFewClustersWarning(InconsistentSupervisionWarning):
 
 
 class QuestionableHintsWarning(LikewiseWarning):
-    """Hints were accepted, but something about them may not be what was intended."""
+    """Hints were accepted, but they may not mean what was intended."""
 
 
 class ThinSupervisionWarning(LikewiseWarning):
-    """There are too few hints to learn a metric, so the distances stay unchanged."""
+    """Held-out hints do not support the learned metric, so the prior metric is used."""
 
 
 class ChangedIdsWarning(LikewiseWarning):
-    """A file of hints was written for other sample ids, but all ids in it occur in this data."""
+    """A file of hints was written for other sample ids, but every id in it exists in this data."""
 
 
 class ShuffledIdsWarning(ChangedIdsWarning):

@@ -96,15 +96,15 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         held-out pairs are together, as with five classes or more, and else "accuracy". If nearly all pairs
         are apart, a useless model that predicts "apart" for all of them is accurate.
     n_repeats : int or "auto", default="auto"
-        The number of different divisions into folds; scores are means over all of them. "auto" is 3 with
+        Number of times the hints are split into folds; scores are means over all of them. "auto" is 3 with
         several methods and 1 with one. With few hints, scores depend on which hints share a fold, and
         repeats reduce this.
     rule : {"simplest_method", "best", "one_standard_error"}, default="simplest_method"
-        ``"best"`` takes the highest score. ``"simplest_method"`` takes the first-named method whose best
-        candidate is behind it by at most half a standard error of the difference: name the simplest method
-        first. With one method it is the same as "best".
-        ``"one_standard_error"`` takes the fewest clusters among all tied candidates. Equal scores go to fewer
-        clusters, then to the candidate that was named first.
+        ``"best"`` selects the highest score. ``"simplest_method"`` selects the first method in the list whose
+        best score is within half a standard error (of the difference) of the highest score, so list the
+        simplest method first. With one method it is the same as "best". ``"one_standard_error"`` selects the
+        fewest clusters among the candidates in `ties_`. Equal scores go to fewer clusters, then to the first
+        candidate.
     refit : bool, default=True
         Whether to fit the chosen candidate with all hints. Otherwise `labels_` and `predict` are not
         available.
@@ -141,11 +141,10 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     best_score_ : float
         Its score.
     ties_ : ndarray of int
-        The candidates that the hints do not tell apart from the best, by their place in `cv_results_`: those
-        whose score is behind it by at most one standard error of the difference. All candidates are asked
-        the same questions, so that the difference varies less than each of the scores; its error is estimated
-        by leaving out groups of questions in turn (the jackknife). The simplest come first: fewer
-        clusters, then the method that was named first.
+        Indices in `cv_results_` of the candidates whose score is within one standard error (of the
+        difference) of the best. All candidates are scored on the same held-out hints, so differences vary
+        less than the scores themselves; the error is estimated by leaving out groups of hints in turn (the
+        jackknife). The simplest come first: fewer clusters, then the first method.
     scoring_ : str or callable
         The score that was used.
     labels_ : ndarray of shape (n_samples,)
@@ -253,7 +252,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         candidates = list(self._candidates())
         if not candidates:
             raise ValueError(
-                "param_grid is empty, so that there is nothing to choose; {} stands for the defaults."
+                "param_grid is empty, so there is nothing to choose from; pass {} for the defaults."
             )
         rounds = self._make_rounds(X, supervision, len({candidate.method for candidate in candidates}))
         assert supervision is not None  # or _make_rounds would have refused
@@ -330,7 +329,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
                 yield _Candidate(name, params, clone(estimator).set_params(**clone(params, safe=False)))
 
     def _make_rounds(self, X: Any, supervision: Any, n_methods: int) -> list[list[HintFold]]:
-        """Cut the hints into folds, as many times as they are to be cut."""
+        """Split the hints into folds, once per repeat."""
         n_repeats = self.n_repeats
         if n_repeats == "auto":
             n_repeats = _REPEATS if n_methods > 1 else 1

@@ -57,19 +57,19 @@ class PropagationClustering(HintedClusterer):
     second term). Initially every cluster of k-means is a class. A must-link between two classes merges them.
     Rows that are cannot-linked to every class they could belong to form a new class; then the classes that
     overlap most and are not known to be different are merged into a cluster, until there are K. A row that is
-    cannot-linked to some classes keeps the others. Linked rows whose class does not follow from the links
-    get the most probable class. If these guesses are the majority, as with few links between random rows,
-    they change the rows around them but not :math:`P` (only if `error_rate` is 0).
+    cannot-linked to some classes can still belong to the others. Linked rows whose class does not follow
+    from the links get the most probable class. If most classes are assigned this way, as with few links
+    between random rows, they affect neighbouring rows but not :math:`P` (only if `error_rate` is 0).
 
     An answer thus changes the rows around it and leaves the rest unchanged, and with many answers clusters
     can take any shape. This is the default model of :class:`~likewise.active.Interview`. It is designed for
     answers to selected questions, which put rows into groups that are known to be different. Random links
-    determine the groups of few rows; methods that learn a metric gain more from them.
+    fix the cluster of only a few rows; methods that learn a metric make better use of them.
 
     By default links are taken as certain, and their weights are ignored. If links contradict one another, the
-    must-links win, with a warning. If they need more than K clusters, some are broken, see `violations_`.
-    Building the graph and the initial clusters is the expensive part; each row with a known class then costs
-    one solution by conjugate gradients, about twenty products with the graph.
+    must-links win, with a warning. If they require more than K clusters, some are violated; see
+    `violations_`. Building the graph and the initial clusters is the expensive part; each row with a known
+    class then requires one conjugate-gradient solve, about twenty products with the graph.
 
     Parameters
     ----------
