@@ -75,8 +75,8 @@ def test_our_checks(cls, check):
 
 def test_a_check_that_fails_is_noticed():
     class Deaf(ESTIMATORS[0]):
-        def _check_supervision(self, supervision, n_samples, y=None):
-            return super()._check_supervision(None, n_samples)
+        def _check_supervision(self, supervision, n_samples, y=None, *, given):
+            return super()._check_supervision(None, n_samples, given=given)
 
     with pytest.raises(AssertionError, match="accepted what it should refuse"):
         check_hinted_estimator(Deaf())

@@ -28,7 +28,7 @@ WRITTEN_OUT = {"symmetric": twin.normalized, "additive": twin.additive}
 
 def matrix_of(model, W, hints, as_sparse=False):
     """Return the whole matrix that a model makes of a graph and of hints, as they come to it in `fit`."""
-    told = model._check_supervision(hints, len(W))
+    told = model._check_supervision(hints, len(W), given=W)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentSupervisionWarning)
         return model._operator(Graph.of(csr_array(W) if as_sparse else W), told).toarray()

@@ -114,7 +114,7 @@ def test_it_is_polite(worker, heard):
     worker.tell(Tell((), 1))
     heard.next(Ready, Picture)
     process = psutil.Process(worker.pid)
-    assert process.nice() >= 10
+    assert process.nice() >= min(19, psutil.Process().nice() + 10)
     os.kill(worker.pid, signal.SIGINT)  # Ctrl-C in the terminal goes to all processes
     log = Log()
     log.answer((0, 1), "SAME")

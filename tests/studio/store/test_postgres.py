@@ -119,7 +119,7 @@ def test_works_that_wait_for_one_another_are_run_again(store, ann):
     with ThreadPoolExecutor(2) as pool:
         told = [pool.submit(work(order)) for order in ("ab", "ba")]
         assert sum(future.result() for future in told) == 1
-    assert len(runs) == 3
+    assert len(runs) >= 3
     assert len(store.read(lambda t: t.events())) == 2
 
 
