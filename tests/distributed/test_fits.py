@@ -21,6 +21,7 @@ from likewise import (
     Supervision,
 )
 from likewise.distributed import rows_of
+from patience import wait_until
 from reference.problems import N, hints_for, some_rows
 
 pytest.importorskip("distributed")
@@ -216,7 +217,7 @@ def test_nothing_is_left_on_the_workers(client):
     rows = da.from_array(X, chunks=(60, 4))
     model = PCKMeans(3, n_init=2, random_state=0).fit(rows, supervision=hints_for(None, y))
     assert model.labels_.compute().shape == (N,)
-    assert sum(client.run(kept).values()) == 0
+    wait_until(lambda: sum(client.run(kept).values()) == 0, "the release of the blocks")
 
 
 def made(n, block_info=None):
