@@ -51,13 +51,6 @@ def _keep_formulas(app, what, name, obj, options, lines):
     lines[:] = [line.replace("_·", r"\_·") for line in lines]
 
 
-def _omit_inherited_parameters(app, what, name, obj, options, lines):
-    """Show the parameters that exceptions inherit only once, with the base class."""
-    inherits = what == "exception" and "__init__" not in vars(obj) and not name.endswith(".LikewiseError")
-    if inherits and "Parameters" in lines:
-        del lines[lines.index("Parameters") :]
-
-
 def render_release_notes(root=ROOT):
     """Return the notes in changes/ under the heading "Unreleased", then those of all released versions."""
     draft = subprocess.run(
@@ -81,4 +74,3 @@ def setup(app):
     app.connect("source-read", _insert_release_notes)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _keep_formulas)
-    app.connect("autodoc-process-docstring", _omit_inherited_parameters, priority=400)  # before napoleon

@@ -24,9 +24,15 @@ CHECKS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03"}
 INHERITED = {"get_params", "set_params", "get_metadata_routing"}
 
 
-def is_protocol(value: type) -> bool:
-    """Return whether a class is a protocol."""
-    return bool(getattr(value, "_is_protocol", False))
+def is_constructed_as_documented(value: type) -> bool:
+    """Return whether the signature that numpydoc reads belongs in the docstring of a class.
+
+    It is that of the metaclass for an enumeration or a protocol, and that of the base class, which documents
+    it, for most exceptions.
+    """
+    if issubclass(value, BaseException):
+        return "__init__" in vars(value)
+    return not (issubclass(value, Enum) or getattr(value, "_is_protocol", False))
 
 
 def list_packages() -> list[ModuleType]:
@@ -64,8 +70,7 @@ def find_problems(name: str) -> list[str]:
     """Return what is wrong with the docstring of a name."""
     report = validate(name)
     value = pkgutil.resolve_name(name)
-    # numpydoc reads the signature of the metaclass of an enumeration or a protocol.
-    has_own_signature = not (inspect.isclass(value) and (issubclass(value, Enum) or is_protocol(value)))
+    has_own_signature = not inspect.isclass(value) or is_constructed_as_documented(value)
     checks = CHECKS if has_own_signature else CHECKS - {"PR01"}
     found = [f"{code} {text}" for code, text in report["errors"] if code in checks]
     if inspect.isclass(value) and not issubclass(value, BaseException) and ">>>" not in (value.__doc__ or ""):

@@ -59,7 +59,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from inspect import cleandoc
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 __all__ = [
@@ -113,7 +112,6 @@ __all__ = [
 ]
 
 _MAX_NAMED = 10  # number of rows whose ids `render` lists
-_HEADING = "Parameters\n----------\n"
 
 
 class Names(Protocol):
@@ -133,17 +131,6 @@ def get_name(names: Names | None, row: int | str) -> str | None:
 
 class _WithFields(BaseException):
     """The fields that errors and warnings share; see `LikewiseError`."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Copy the description of the parameters that a subclass inherits to its docstring."""
-        super().__init_subclass__(**options)
-        own = vars(cls).get("__doc__")
-        if own is None or "__init__" in vars(cls) or _HEADING in cleandoc(own):
-            return
-        documented = (base.__doc__ for base in cls.__mro__[1:] if _HEADING in cleandoc(base.__doc__ or ""))
-        text = cleandoc(next(documented, None) or LikewiseError.__doc__ or "")
-        parameters = text.partition(_HEADING)[2].split("\n\n")[0]
-        cls.__doc__ = f"{cleandoc(own)}\n\n{_HEADING}{parameters}\n"
 
     # Unpickling creates an error from its text alone and then restores its fields, so every other parameter
     # of the constructors here and below has a default.
