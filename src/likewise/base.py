@@ -579,17 +579,15 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
-            path = closure.path(*closure.conflicts[0].tolist())
-            chain = hints._name_rows(path, among=rows)
-            steps = path if rows is None else rows[list(path)].tolist()
+            names, chain = closure._trace_conflict(hints._name_rows, rows)
             warn_caller(
                 InconsistentSupervisionWarning(
                     f"{{estimator}}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
-                    f"the first between rows {chain[0]} and {chain[-1]}, which are joined through "
-                    f"{' – '.join(chain)}. {what_then}",
+                    f"the first between rows {names[0]} and {names[-1]}, which are joined through "
+                    f"{' – '.join(names)}. {what_then}",
                     "hints.without_conflicts() lets the must-links win.",
-                    rows=(steps[0], steps[-1]),
-                    chain=steps,
+                    rows=(chain[0], chain[-1]),
+                    chain=chain,
                     kinds=("links",),
                     estimator=type(self).__name__,
                 )
@@ -603,7 +601,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the closure of hints that cover only `rows`; raise an error for contradictions."""
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
-            raise closure.contradiction(hints._name_rows, rows)
+            raise closure._make_conflict_error(hints._name_rows, rows)
         crowd = self._find_crowd(InfeasibleSupervisionError, closure, hints, rows)
         if crowd is not None:
             raise crowd

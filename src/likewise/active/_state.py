@@ -48,7 +48,7 @@ class State:
         The cluster of each row according to the model.
     asked : frozenset, default=frozenset()
         The keys of the questions that must not be selected, because they were answered or skipped or because
-        somebody else is answering them.
+        another person is answering them.
     seed : int, default=0
         The seed of the interview.
     cache : dict, default={}

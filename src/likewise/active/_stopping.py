@@ -65,7 +65,7 @@ class Outlook:
         Whether more questions are worthwhile. False if there is nothing left to ask, if the last answers were
         all UNSURE, if the answers disagree with the rows and with one another (an error rate of 25 % or
         more), or if the labels have settled. They have settled if at most 1 % changed over the last answers
-        and either the interval lies above 80 % or so many answers look wrong that more of the same quality
+        and either the interval lies above 80 % or enough answers look wrong that more of the same quality
         would not help.
     advice : str
         A sentence with the recommendation and its reason.

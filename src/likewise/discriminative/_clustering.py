@@ -307,7 +307,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         return fit
 
     def _better_start(self, tried: Fit, unhinted: State, problem: Problem, told: Told, run: Run) -> Fit:
-        """Return the start from the hints if they clearly speak for it, else the fit without hints."""
+        """Return the start from the hints if it clearly keeps more of them, else the fit without hints."""
         continued = run(problem, problem.start(unhinted.W), TRIAL)
 
         def labels(state: State) -> np.ndarray:

@@ -166,34 +166,29 @@ class Closure:
             raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.", rows=(i, j))
         return shortest_path(self._graph, i, j)
 
-    def contradiction(
+    def _trace_conflict(
+        self, name_rows: Callable[..., list[str]], rows: IntArray | None = None
+    ) -> tuple[list[str], list[int]]:
+        """Return the must-linked rows from one end of the first conflict to the other: names and numbers.
+
+        Row i of the hints is row ``rows[i]`` of the data, if `rows` is given.
+        """
+        path = list(self.path(*self.conflicts[0].tolist()))
+        return name_rows(path, among=rows), path if rows is None else rows[path].tolist()
+
+    def _make_conflict_error(
         self, name_rows: Callable[..., list[str]], rows: IntArray | None = None
     ) -> InconsistentSupervisionError:
-        """Return the error for the first conflict.
-
-        Parameters
-        ----------
-        name_rows : callable
-            Returns the names of rows for messages.
-        rows : ndarray of int, optional
-            Row i of the hints is row ``rows[i]`` of the data. By default the hints are about all rows.
-
-        Returns
-        -------
-        error : InconsistentSupervisionError
-            The error, to be raised by the caller.
-        """
-        path = self.path(*self.conflicts[0].tolist())
-        chain = name_rows(path, among=rows)
-        steps = path if rows is None else rows[list(path)].tolist()
+        """Return the error for the first conflict, to be raised by the caller."""
+        names, chain = self._trace_conflict(name_rows, rows)
         more = len(self.conflicts) - 1
         return InconsistentSupervisionError(
-            f"rows {chain[0]} and {chain[-1]} cannot be linked, yet are joined by must-links through "
-            f"{' – '.join(chain)}.{f' ({more} more such contradictions follow.)' if more else ''}",
+            f"rows {names[0]} and {names[-1]} cannot be linked, yet are joined by must-links through "
+            f"{' – '.join(names)}.{f' ({more} more such contradictions follow.)' if more else ''}",
             "Drop one of these, or use closure(on_conflict='drop') or hints.without_conflicts(), "
             "which let the must-links win.",
-            rows=(steps[0], steps[-1]),
-            chain=steps,
+            rows=(chain[0], chain[-1]),
+            chain=chain,
             kinds=("links",),
         )
 

@@ -623,7 +623,7 @@ class Supervision:
         """
         closed = _closure.close(self.links, self.n_samples, on_conflict)
         if on_conflict == "raise" and len(closed.conflicts):
-            raise closed.contradiction(self._name_rows)
+            raise closed._make_conflict_error(self._name_rows)
         return closed
 
     @cached_property
