@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likewise import Supervision
-from likewise._html import render_table
+from likewise._repr_html import render_table
 from likewise.active import Comparison, Question, Trace
 from likewise.evaluation import (
     compare_hints,

@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from likewise._blocks import Block, Rows, as_rows, lies_elsewhere
 from likewise._compat import HAS_CALLBACKS, BaseEstimator, CallbackSupportMixin, ClusterMixin
-from likewise._rows import Block, Rows, as_rows, lies_elsewhere
 from likewise.exceptions import (
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,

@@ -12,7 +12,7 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
 from likewise import _threads
-from likewise._rows import ArrayRows, Block, Rows, as_rows
+from likewise._blocks import ArrayRows, Block, Rows, as_rows
 from likewise.supervision import Closure, Groups, Supervision
 
 __all__ = [

@@ -21,7 +21,7 @@ from likewise.active import (
     compare,
     simulate,
 )
-from likewise.active._names import DEFAULT, STRATEGIES, model_for, strategy_named
+from likewise.active._registry import DEFAULT, STRATEGIES, model_for, strategy_named
 from likewise.bayesian import BayesianClustering
 from likewise.exceptions import LikewiseError, SupervisionError, UnsupportedSupervisionError
 from likewise.oracles import LabelOracle, NoisyOracle

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likewise import MPCKMeans, Supervision
-from likewise._rows import ArrayRows, Rows
+from likewise._blocks import ArrayRows, Rows
 from likewise.active import (
     Answer,
     FarthestFirst,
@@ -18,8 +18,8 @@ from likewise.active import (
     RandomPairs,
     Reason,
 )
-from likewise.active import _checks as checks_module
-from likewise.active import _doubt as doubt_module
+from likewise.active import _ambiguous_rows as doubt_module
+from likewise.active import _validation as checks_module
 from likewise.active._questions import Reply
 from likewise.datasets import MemmapRows
 from likewise.exceptions import FileFormatError, SupervisionError
@@ -356,9 +356,9 @@ def test_a_value_that_is_no_number_is_named_by_its_block(tmp_path):
 
 
 def test_hints_that_name_too_many_rows_are_refused(monkeypatch):
-    from likewise.active import _pooled
+    from likewise.active import _pooled_interview
 
-    monkeypatch.setattr(_pooled, "LARGE", 3)
+    monkeypatch.setattr(_pooled_interview, "LARGE", 3)
     hints = Supervision.from_links(N, must=[(0, 1), (2, 3)])
     with pytest.raises(SupervisionError, match="the hints name 4 rows"):
         interview(supervision=hints)

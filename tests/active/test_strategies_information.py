@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from likewise import Supervision
 from likewise.active import Interview, State
 from likewise.active.strategies import InformationGain, MarginalUncertainty
-from likewise.active.strategies._information import differed_on
+from likewise.active.strategies._information_gain import differed_on
 from likewise.bayesian import BayesianClustering, score_triplets
 from likewise.discriminative import DiscriminativeClustering
 from likewise.exceptions import LikewiseError

@@ -9,7 +9,7 @@ from scipy.special import entr
 from likewise.active.strategies import ProbabilisticKNN
 from likewise.active.strategies._knn import group_chances, learn_column_weights
 from likewise.active.strategies._node_to_pairs import Places
-from likewise.active.strategies._rows import standardized
+from likewise.active.strategies._scaling import standardized
 from reference import strategies as twin
 from reference.strategies import line, told
 
@@ -40,12 +40,12 @@ def test_chances_equal_their_twin(seed, k, gamma):
 
 
 def test_blocks_change_nothing(monkeypatch):
-    from likewise.active.strategies import _rows
+    from likewise.active.strategies import _scaling
 
     X = np.random.default_rng(0).normal(size=(40, 2))
     places = Places.of(told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3))
     whole = group_chances(X, places, 2, 0.5)
-    monkeypatch.setattr(_rows, "_ENTRIES", 20)
+    monkeypatch.setattr(_scaling, "_ENTRIES", 20)
     assert group_chances(X, places, 2, 0.5) == pytest.approx(whole)
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from likewise.active.strategies import QUIRE
 from likewise.active.strategies._node_to_pairs import Places
 from likewise.active.strategies._quire import own_values, predictions
-from likewise.active.strategies._rows import standardized
+from likewise.active.strategies._scaling import standardized
 from reference import strategies as twin
 from reference.strategies import line, told
 

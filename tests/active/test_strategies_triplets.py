@@ -20,7 +20,7 @@ from likewise.active import (
     State,
     WithThird,
 )
-from likewise.active._names import strategy_named
+from likewise.active._registry import strategy_named
 from likewise.oracles import LabelOracle
 
 SIDE = np.repeat([0, 1, 2], 12)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import scale
 
 from likewise import DiscriminativeClustering, MPCKMeans, Supervision
 from likewise.active import Answer, FillTray, Interview, NodeUncertainty, Question, RandomPairs, State
-from likewise.active.strategies._tray import _Doubts
+from likewise.active.strategies._fill_tray import _Doubts
 from likewise.datasets import make_two_views
 from likewise.oracles import LabelOracle
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-import likewise.bayesian._clustering as clustering
+import likewise.bayesian._bayesian_clustering as clustering
 from likewise import Supervision
 from likewise.bayesian import BayesianClustering
 from likewise.datasets import load

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import Supervision
-from likewise.bayesian._network import Network
+from likewise.bayesian._answer_network import Network
 from reference.bayesian import by_enumeration, log_chance
 
 EPSILON = 0.07

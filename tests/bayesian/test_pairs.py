@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import likewise.bayesian._pairs as pairs_module
+import likewise.bayesian._pair_scores as pairs_module
 from likewise.bayesian import best_pairs, score_triplets
 from reference.bayesian import pair_scores
 

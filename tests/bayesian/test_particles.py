@@ -7,8 +7,8 @@ import pytest
 from scipy.special import entr, log_softmax, softmax
 
 from likewise import Supervision
+from likewise.bayesian._answer_network import Network
 from likewise.bayesian._mode import climb, log_joint, starts
-from likewise.bayesian._network import Network
 from likewise.bayesian._particles import (
     Target,
     carry,

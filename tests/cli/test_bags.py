@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from likewise.cli._bags import BagReport, size_words
+from likewise.cli._bag_report import BagReport, size_words
 from likewise.cli._methods import METHODS
 from likewise.supervision import Bags, RowIds
 

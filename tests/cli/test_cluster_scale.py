@@ -148,7 +148,7 @@ def test_what_is_wrong_with_files_and_hints(run, rows, words, said):
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence(run, rows, monkeypatch, closed_port):
-    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.2)
+    monkeypatch.setattr("likewise.distributed._cluster_errors._PATIENCE", 0.2)
     address = f"tcp://127.0.0.1:{closed_port}"
     words = ("--parquet", "rows", "--id", "name", "--scheduler", address, "--out", "labels.csv")
     said = run(*BASE, *words, code=1).stderr
@@ -165,7 +165,7 @@ def test_iterations_and_rows_written_are_shown(run, rows, monkeypatch):
     def progress(n_steps, *, quiet):
         yield lambda name, *, within=False: told.append((name, within))
 
-    monkeypatch.setattr("likewise.cli._large.progress", progress)
+    monkeypatch.setattr("likewise.cli._parquet_cluster.progress", progress)
     run(*BASE, "--parquet", "rows", "--id", "name")
     steps = [name for name, within in told if not within]
     assert steps == ["looking at files", "finding rows", "clustering", "writing"]

@@ -7,7 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from likewise.cli._contents import Contents
-from likewise.cli._tables import Table
+from likewise.cli._data_tables import Table
 from likewise.supervision import RowIds
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.cli._items import Wanted, items_of
-from likewise.cli._labels import LabelTable, shared_id, tags_of_columns, tags_of_table
-from likewise.cli._raw import Raw, read_raw
+from likewise.cli._item_features import Wanted, items_of
+from likewise.cli._raw_tables import Raw, read_raw
+from likewise.cli._tags import LabelTable, shared_id, tags_of_columns, tags_of_table
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
 
@@ -178,7 +178,7 @@ def test_the_shared_column_must_tell_rows_apart():
 
 
 def test_a_label_table_is_read_as_a_table():
-    from likewise.multilabel._labels import check_labels
+    from likewise.multilabel._label_matrix import check_labels
 
     labels = check_labels(LabelTable(np.array(Y, dtype=np.uint8), ("cat", "pet")))
     assert labels.names == ("cat", "pet")

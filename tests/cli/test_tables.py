@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likewise.cli._tables import Columns, read_table, split_names, standardized
+from likewise.cli._data_tables import Columns, read_table, split_names, standardized
 from likewise.exceptions import FileFormatError, MissingDependencyError
 
 

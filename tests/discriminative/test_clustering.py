@@ -18,8 +18,8 @@ from likewise.datasets import load
 from likewise.discriminative import DiscriminativeClustering, Noise
 from likewise.discriminative._em import Problem
 from likewise.discriminative._hints import HintTerms
+from likewise.discriminative._initial_weights import stretch
 from likewise.discriminative._softmax import Objective
-from likewise.discriminative._starts import stretch
 from likewise.evaluation import pairwise_f
 from likewise.supervision import sample_links, sample_triplets
 from reference.discriminative_twin import log_evidence, log_softmax, lower_bound

@@ -9,9 +9,9 @@ from sklearn.metrics import adjusted_rand_score
 
 import likewise.discriminative._model as model_module
 from likewise import DiscriminativeClustering, MiniBatchDiscriminativeClustering, Supervision
-from likewise._rows import ArrayRows
+from likewise._blocks import ArrayRows
 from likewise.datasets import load
-from likewise.discriminative._order import SampleSummary, hash_rows, order_hinted_rows, order_rows
+from likewise.discriminative._row_order import SampleSummary, hash_rows, order_hinted_rows, order_rows
 from likewise.supervision import sample_links, sample_triplets
 
 FULL = DiscriminativeClustering(4, n_init=3, random_state=0)

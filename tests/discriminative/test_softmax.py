@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import likewise._threads
 import likewise.discriminative._softmax as softmax
 from likewise import Supervision
-from likewise._rows import ArrayRows, MappedRows, as_rows
+from likewise._blocks import ArrayRows, MappedRows, as_rows
 from likewise.discriminative import Noise
 from likewise.discriminative._em import Problem, State
 from likewise.discriminative._hints import HintTerms

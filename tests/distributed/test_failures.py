@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
 from likewise.distributed import fit, rows_of
-from likewise.distributed._rows import DaskRows
+from likewise.distributed._dask_rows import DaskRows
 from likewise.evaluation import HintSearchCV, cross_validate_hints
 from likewise.exceptions import ClusterError
 from patience import PATIENCE
@@ -133,7 +133,7 @@ def test_a_scheduler_lost_during_a_fit_is_told(at_pass):
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch, closed_port):
-    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.2)
+    monkeypatch.setattr("likewise.distributed._cluster_errors._PATIENCE", 0.2)
     rows = da.zeros((10, 2), chunks=(5, 2))
     address = f"tcp://127.0.0.1:{closed_port}"
     with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at {address} "):
@@ -143,7 +143,7 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, closed_port):
 
 
 def test_an_address_where_something_else_listens(monkeypatch):
-    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 1.0)
+    monkeypatch.setattr("likewise.distributed._cluster_errors._PATIENCE", 1.0)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -153,7 +153,7 @@ def test_an_address_where_something_else_listens(monkeypatch):
 
 
 def test_all_workers_lost_during_a_fit(monkeypatch, at_pass):
-    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.3)
+    monkeypatch.setattr("likewise.distributed._cluster_errors._PATIENCE", 0.3)
     X, _ = some_rows()
     with (
         distributed.LocalCluster(n_workers=1, **IN_PROCESS) as cluster,
@@ -170,7 +170,7 @@ def test_without_a_client_there_is_a_way_on():
 
 
 def test_a_scheduler_without_workers_and_workers_without_room(monkeypatch):
-    monkeypatch.setattr("likewise.distributed._errors._PATIENCE", 0.3)
+    monkeypatch.setattr("likewise.distributed._cluster_errors._PATIENCE", 0.3)
     rows = da.zeros((100_000, 4), chunks=(50_000, 4))
     with (
         distributed.LocalCluster(n_workers=0, **IN_PROCESS) as cluster,

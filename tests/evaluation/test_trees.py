@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierarchy.drawn import ancestors, hierarchies
-from likewise.evaluation._trees import ancestor_f1, robinson_foulds
+from likewise.evaluation._tree_distances import ancestor_f1, robinson_foulds
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
 

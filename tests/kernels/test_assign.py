@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise._rows import as_rows
+from likewise._blocks import as_rows
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import ClusterStats, all_in_one, assign_rows, second_moment, total_cost
 from reference.kmeans import nearest

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import Supervision
-from likewise._rows import as_rows
-from likewise.kmeans._links import LinkedRows, Penalty
+from likewise._blocks import as_rows
+from likewise.kmeans._linked_rows import LinkedRows, Penalty
 from likewise.kmeans._metric import Metric
 from reference.kmeans import gathered, link_energy
 

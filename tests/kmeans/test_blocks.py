@@ -20,8 +20,8 @@ from likewise import (
     SpectralLearning,
     Supervision,
 )
+from likewise._blocks import ArrayRows, MappedRows, as_rows, block_rows_within
 from likewise._compat import HAS_CALLBACKS
-from likewise._rows import ArrayRows, MappedRows, as_rows, block_rows_within
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.kmeans._stats import second_moment
 from likewise.seeding import Tied, extend_seeds, overdrawn

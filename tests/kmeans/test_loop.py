@@ -15,11 +15,11 @@ from sklearn.metrics import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
-from likewise._rows import as_rows
-from likewise.kmeans._links import LinkedRows, Penalty
-from likewise.kmeans._loop import Learning, Steps
+from likewise._blocks import as_rows
+from likewise.kmeans._alternation import Learning, Steps
+from likewise.kmeans._farthest_rows import Reach
+from likewise.kmeans._linked_rows import LinkedRows, Penalty
 from likewise.kmeans._metric import Metric, inverse_metric
-from likewise.kmeans._reach import Reach
 from likewise.kmeans._stats import ClusterStats
 from likewise.supervision import sample_links
 from reference.kmeans import gathered, scatter

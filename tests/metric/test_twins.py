@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise import Supervision
 from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP
+from likewise.metric._comparisons import Comparisons, told_comparisons
 from likewise.metric._lsml import Residuals
 from likewise.metric._sssvad import Problem, State
-from likewise.metric._told import Comparisons, told_comparisons
 from likewise.supervision import sample_links, sample_triplets
 from reference import metric_twin as twin
 

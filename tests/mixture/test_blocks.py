@@ -16,7 +16,7 @@ from likewise import (
     PosteriorConstrainedGaussianMixture,
     Supervision,
 )
-from likewise._rows import ArrayRows
+from likewise._blocks import ArrayRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.supervision import sample_links
 from reference.rows import PickledRows

@@ -15,7 +15,7 @@ from likewise import (
     PosteriorConstrainedGaussianMixture,
     Supervision,
 )
-from likewise._rows import ArrayRows
+from likewise._blocks import ArrayRows
 from likewise.seeding import fewest_broken, hinted_space
 from likewise.supervision import sample_links
 

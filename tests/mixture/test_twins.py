@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import EquivalenceGaussianMixture, PairwiseGaussianMixture, Supervision
-from likewise.mixture._links import Units, component_network, pair_network
-from likewise.mixture._map import eliminate, label_graph
-from likewise.mixture._network import lse, lse_of_others, pair_posterior
+from likewise.mixture._factors import lse, lse_of_others, pair_posterior
+from likewise.mixture._most_probable import eliminate, label_graph
 from likewise.mixture._relations import LoopyGroups, NormalisedRelations
+from likewise.mixture._units import Units, component_network, pair_network
 from reference import mixture_twin as twin
 
 # Drawn links may ask for more clusters than there are; pairs weigh them all the same.
@@ -362,7 +362,7 @@ def test_a_forest_fitted_by_belief_propagation_is_the_exact_fit(model, monkeypat
     exact = model.fit(X, supervision=hints)
     bounds, means, labels = exact.lower_bounds_, exact.means_, exact.labels_
     assert exact.n_approximate_ == 0
-    monkeypatch.setattr("likewise.mixture._links.ENUMERATED", 1)
+    monkeypatch.setattr("likewise.mixture._units.ENUMERATED", 1)
     model.fit(X, supervision=hints)
     assert model.n_approximate_ == 2
     shared = min(len(bounds), len(model.lower_bounds_))

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
+from likewise.multilabel._best_tree import LearnedTree
 from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
-from likewise.multilabel._known import all_edges
-from likewise.multilabel._trees import LearnedTree
+from likewise.multilabel._known_hierarchy import all_edges
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
+from likewise.multilabel._further_parents import with_further_parents
 from likewise.multilabel._graph_inference import graph_posterior
 from likewise.multilabel._inclusion import anchored_rates, pair_counts
-from likewise.multilabel._known import all_edges
-from likewise.multilabel._several import with_further_parents
+from likewise.multilabel._known_hierarchy import all_edges
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)

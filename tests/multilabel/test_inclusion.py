@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from likewise.datasets import make_label_tree
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
+from likewise.multilabel._best_tree import best_tree
 from likewise.multilabel._inclusion import (
     anchored_rates,
     inclusion_scores,
@@ -15,9 +16,8 @@ from likewise.multilabel._inclusion import (
     pair_counts,
     relaxations,
 )
-from likewise.multilabel._known import all_edges
-from likewise.multilabel._starts import by_counts, chow_liu, star
-from likewise.multilabel._trees import best_tree
+from likewise.multilabel._initial_trees import by_counts, chow_liu, star
+from likewise.multilabel._known_hierarchy import all_edges
 from reference import label_tree as tree_twin
 from reference import multilabel as twin
 

@@ -11,8 +11,8 @@ from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._em import Model, infer
-from likewise.multilabel._known import all_edges
-from likewise.multilabel._steps import (
+from likewise.multilabel._known_hierarchy import all_edges
+from likewise.multilabel._tree_steps import (
     SCORES,
     intercept_scores,
     literal_scores,

@@ -16,7 +16,7 @@ from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import ClusterDisplay
 from likewise.plotting._clusters import BROKEN, KEPT, MARKERS, NOISE, PALETTE
-from likewise.plotting._links import drawn_links
+from likewise.plotting._drawn_links import drawn_links
 from likewise.plotting._projection import project
 
 X = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]])

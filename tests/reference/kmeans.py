@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from likewise._named import Named
-from likewise._rows import as_rows
+from likewise._blocks import as_rows
+from likewise._hinted import Named
 
 
 def nearest(X, weight, A, log_det, centers):

@@ -3,7 +3,7 @@
 import cloudpickle
 import numpy as np
 
-from likewise._rows import ArrayRows, Column
+from likewise._blocks import ArrayRows, Column
 
 MOST_BYTES = 20_000  # what a pass may be told, in tests of a few hundred rows
 

@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PropagationClustering, Supervision
-from likewise.spectral import _passing
-from likewise.spectral._evidence import Votes, _likelihoods, _propagate, compute_unreliability, estimate_rate
-from likewise.spectral._gaussians import HintedRows, MixtureSpace, learn_metric
+from likewise.spectral import _propagation_clustering
+from likewise.spectral._gaussian_metric import HintedRows, MixtureSpace, learn_metric
+from likewise.spectral._link_evidence import (
+    Votes,
+    _likelihoods,
+    _propagate,
+    compute_unreliability,
+    estimate_rate,
+)
 from likewise.supervision import sample_links
 
 
@@ -245,7 +251,7 @@ def test_a_metric_from_uncertain_links_resists_wrong_links(monkeypatch):
     anchors = np.arange(3)
     scores = {}
     for min_links in (0, 10_000):  # 0: links may be taken as evidence; 10_000: never
-        monkeypatch.setattr(_passing, "_MIN_UNCERTAIN_LINKS", min_links)
+        monkeypatch.setattr(_propagation_clustering, "_MIN_UNCERTAIN_LINKS", min_links)
         scores[min_links] = []
         for seed in range(5):
             rng = np.random.default_rng(seed)

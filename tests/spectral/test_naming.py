@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from likewise import Supervision
 from likewise.spectral._bag_terms import ToldBags
-from likewise.spectral._naming import named_clusters, profile_of
+from likewise.spectral._cluster_names import named_clusters, profile_of
 
 
 def told(bags, said):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from likewise.spectral._propagation import at_places, class_profile, even_shares, propagated
+from likewise.spectral._bag_propagation import at_places, class_profile, even_shares, propagated
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_weights
 

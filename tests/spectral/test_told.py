@@ -10,10 +10,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, issparse
 
 from likewise import Supervision
-from likewise.spectral import _told
+from likewise.spectral import _pair_constraints
 from likewise.spectral._affinity import Graph
 from likewise.spectral._operator import SpectralOperator
-from likewise.spectral._told import Apart, LabelSets, Linked, SetsOfRows, components, single_label_links
+from likewise.spectral._pair_constraints import (
+    Apart,
+    LabelSets,
+    Linked,
+    SetsOfRows,
+    components,
+    single_label_links,
+)
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_bags, drawn_links, drawn_weights
 
@@ -165,8 +172,8 @@ def test_many_label_sets_and_small_blocks_change_nothing(seed):
     closure, bags = drawn_links(rng, 9, y).closure(), drawn_bags(rng, 9, y)
     wanted = Apart(closure, LabelSets.of(bags.bags, 9)).cut(W)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_told, "_BLOCK", 7)
-        patch.setattr(_told, "_MOST_SETS", 0)
+        patch.setattr(_pair_constraints, "_BLOCK", 7)
+        patch.setattr(_pair_constraints, "_MOST_SETS", 0)
         assert_array_equal(Apart(closure, LabelSets.of(bags.bags, 9)).cut(W), wanted)
         assert_array_equal(Apart(closure, LabelSets.of(bags.bags, 9)).cut(csr_array(W)).toarray(), wanted)
         loose = drawn_links(rng, 9).closure(on_conflict="keep")

@@ -16,7 +16,10 @@ import pytest
 
 from likewise.studio.exports import Snapshot
 from likewise.studio.report import Derived, ReportData, content_security_policy, gather, report_html
-from likewise.studio.report._data import (
+from likewise.studio.report._elements import data_uri
+from likewise.studio.report._gather import _worded
+from likewise.studio.report._map_picture import map_picture
+from likewise.studio.report._report_data import (
     AnswerShown,
     ConflictShown,
     GroupShown,
@@ -25,11 +28,8 @@ from likewise.studio.report._data import (
     Shown,
     TimeShown,
 )
-from likewise.studio.report._gather import _worded
-from likewise.studio.report._html import data_uri
-from likewise.studio.report._map import map_picture
-from likewise.studio.report._parts import code
-from likewise.studio.study.report import FigurePiece, Section, TablePiece
+from likewise.studio.report._sections import code
+from likewise.studio.study.study_report import FigurePiece, Section, TablePiece
 from small_projects import WEIRD, Told, make, opened
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>\x00\u202e"
@@ -357,7 +357,7 @@ def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, c
     from click.testing import CliRunner
 
     from likewise.cli.export import command
-    from likewise.studio.report._parts import export_command
+    from likewise.studio.report._sections import export_command
 
     if not conflict:
         with opened(project) as store:

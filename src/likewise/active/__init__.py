@@ -3,7 +3,6 @@
 from likewise._reasons import Reason
 from likewise.active._compare import compare
 from likewise.active._comparison import Comparison, Curve, Estimate, Reached, RunFailure
-from likewise.active._evidence import Suspect
 from likewise.active._history import Contradiction, Event
 from likewise.active._interview import Interview
 from likewise.active._pool import Pool
@@ -11,6 +10,7 @@ from likewise.active._questions import Answer, OddOne, Piles, Question, Reply
 from likewise.active._simulate import Oracle, Trace, simulate
 from likewise.active._state import State, Strategy
 from likewise.active._stopping import Outlook
+from likewise.active._suspects import Suspect
 from likewise.active.strategies import (
     QUIRE,
     ActiveSpectral,

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from likewise.active._comparison import Comparison, RunFailure
 from likewise.active._interview import Interview
-from likewise.active._names import DEFAULT, model_for, strategy_named
+from likewise.active._registry import DEFAULT, model_for, strategy_named
 from likewise.active._simulate import Score, Trace, check_oracle, checked_truth, simulate
 from likewise.active._state import checked_rows
 from likewise.base import Warned, choice, either, integer, repeat_warnings, warn_caller

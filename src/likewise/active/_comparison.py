@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.integrate import trapezoid
 from scipy.stats import t as student
 
-from likewise._html import render_table
+from likewise._repr_html import render_table
 from likewise.active._simulate import Trace
 
 FloatArray = npt.NDArray[np.float64]

@@ -10,27 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from likewise.active import _file
-from likewise.active._checks import (
-    check_question,
-    checked_data,
-    checked_hints,
-    checked_ids,
-    checked_n_clusters,
-    checked_strategy,
-    warn_of_crowd,
-    whole,
-)
-from likewise.active._evidence import (
-    Pair,
-    Suspect,
-    check_errors,
-    collect_votes,
-    find_suspects,
-    list_pairs,
-    metric_due,
-    weigh_annotators,
-)
+from likewise.active import _saved_interview
 from likewise.active._history import (
     Contradiction,
     Event,
@@ -40,12 +20,32 @@ from likewise.active._history import (
     supervision_of,
 )
 from likewise.active._models import Fits, check_model, default_model
-from likewise.active._names import model_for, strategy_named
 from likewise.active._pool import Pool
-from likewise.active._pooled import Pooled
+from likewise.active._pooled_interview import Pooled
 from likewise.active._questions import Answer, Key, Question, Reply, Said, keys_of
+from likewise.active._registry import model_for, strategy_named
 from likewise.active._state import Knowledge, State, Strategy, find_neither
 from likewise.active._stopping import Outlook, outlook
+from likewise.active._suspects import (
+    Pair,
+    Suspect,
+    check_errors,
+    collect_votes,
+    find_suspects,
+    list_pairs,
+    metric_due,
+    weigh_annotators,
+)
+from likewise.active._validation import (
+    check_question,
+    checked_data,
+    checked_hints,
+    checked_ids,
+    checked_n_clusters,
+    checked_strategy,
+    warn_of_crowd,
+    whole,
+)
 from likewise.active.strategies import default_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
 from likewise.supervision import Supervision
@@ -524,7 +524,7 @@ class Interview:
         path : str or path-like
             The file to write.
         """
-        _file.save(self, path)
+        _saved_interview.save(self, path)
 
     @classmethod
     def load(
@@ -560,7 +560,7 @@ class Interview:
         Interview
             The interview with its history.
         """
-        read = _file.read(path)
+        read = _saved_interview.read(path)
         return read.interview(cls, X, model=model, strategy=strategy, ids=ids)
 
     # ------------------------------------------------------------------ derived state

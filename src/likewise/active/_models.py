@@ -17,7 +17,7 @@ from likewise.active._state import Knowledge, Strategy
 from likewise.exceptions import LikewiseError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import clique
-from likewise.supervision._edges import Edges
+from likewise.supervision._component_edges import Edges
 
 # A strategy and an interview are given a model and import none; the default alone is known, by its name.
 DEFAULT_MODEL = ("likewise.spectral", "PropagationClustering")

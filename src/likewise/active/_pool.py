@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._blocks import Rows, as_rows, drawn_rows
 from likewise._neighbors import Search
-from likewise._rows import Rows, as_rows, drawn_rows
-from likewise.active._doubt import Sites, rows_in_doubt
+from likewise.active._ambiguous_rows import Sites, rows_in_doubt
 from likewise.active._survey import IntArray, Survey
 from likewise.base import Rule, check_parameters, choice, integer, real
 

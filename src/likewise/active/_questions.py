@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from likewise._html import render_table
 from likewise._reasons import Reason
+from likewise._repr_html import render_table
 from likewise.exceptions import SupervisionError
 
 QuestionKind = Literal["pair", "triplet", "odd", "piles"]

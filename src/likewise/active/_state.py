@@ -12,8 +12,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
-from likewise.active._evidence import Merge, Pair, find_merges
 from likewise.active._questions import Question
+from likewise.active._suspects import Merge, Pair, find_merges
 from likewise.base import check_no_times
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import implied_links

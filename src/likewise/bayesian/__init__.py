@@ -1,7 +1,7 @@
 """Bayesian clustering: particles over a softmax model, and the questions most worth asking."""
 
-from likewise.bayesian._clustering import BayesianClustering
-from likewise.bayesian._pairs import BestPairs, best_pairs
-from likewise.bayesian._triplets import score_triplets
+from likewise.bayesian._bayesian_clustering import BayesianClustering
+from likewise.bayesian._pair_scores import BestPairs, best_pairs
+from likewise.bayesian._triplet_scores import score_triplets
 
 __all__ = ["BayesianClustering", "BestPairs", "best_pairs", "score_triplets"]

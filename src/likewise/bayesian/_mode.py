@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from likewise.bayesian._network import Network
+from likewise.bayesian._answer_network import Network
 from likewise.bayesian._prior import Prior
 
 # Regression weights give logits within one or so of each other; these make them clear but not sure.

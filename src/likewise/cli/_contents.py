@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 
-from likewise.cli._shown import format_number
-from likewise.cli._tables import Table, standardized
+from likewise.cli._data_tables import Table, standardized
+from likewise.cli._row_text import format_number
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

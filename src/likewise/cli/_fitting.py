@@ -37,7 +37,7 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
     """Fit; tell of contradictions by ids, where the estimator would tell of them by rows."""
     import warnings
 
-    from likewise.cli._conflicts import link_conflicts
+    from likewise.cli._contradictions import link_conflicts
 
     if method == "sss-vad" and (hints.answers == 3).any():
         raise UnsupportedSupervisionError(

@@ -12,7 +12,7 @@ import click
 from likewise.exceptions import FileFormatError, render
 
 if TYPE_CHECKING:
-    from likewise.cli._tables import Columns
+    from likewise.cli._data_tables import Columns
     from likewise.supervision import RowIds, Supervision
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -29,7 +29,7 @@ def names_option(ctx: click.Context, param: click.Parameter, value: str | None) 
     """Read the names of columns with commas between."""
     if value is None:
         return None
-    from likewise.cli._tables import split_names
+    from likewise.cli._data_tables import split_names
 
     names = split_names(value)
     if not names:
@@ -113,7 +113,7 @@ def columns_of(
     truth_option: str = "--truth",
 ) -> Columns:
     """Gather what the options say of the columns."""
-    from likewise.cli._tables import Columns
+    from likewise.cli._data_tables import Columns
 
     return Columns(id_column, features, drop or (), truth, bag, truth_option)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from likewise._files import naming_file
+from likewise._atomic_files import naming_file
 from likewise.exceptions import FileFormatError, LikewiseError, render
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._bags import BagReport
+from likewise.cli._bag_report import BagReport
 from likewise.cli._contents import Contents
+from likewise.cli._data_tables import Table
 from likewise.cli._output import console
-from likewise.cli._tables import Table
 from likewise.evaluation import (
     Satisfaction,
     Scores,

@@ -86,7 +86,7 @@ def strategy_and_model(name: str, n_clusters: int, model: str | None = None) -> 
     `model` is the name of the model that was asked for. Without it a strategy that looks at probabilities
     gets ``BayesianClustering``.
     """
-    from likewise.active._names import model_for, strategy_named
+    from likewise.active._registry import model_for, strategy_named
 
     chosen = model_for(name, n_clusters) if model is None else model_called(model, n_clusters)
     return strategy_named(name), chosen

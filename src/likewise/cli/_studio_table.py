@@ -12,8 +12,9 @@ from typing import Any
 import click
 import numpy as np
 
-from likewise.cli._raw import Column, Raw, read_raw
-from likewise.cli._shown import cell_formatter
+from likewise.cli._data_tables import ids_of, texts_of, unknown_column
+from likewise.cli._raw_tables import Column, Raw, read_raw
+from likewise.cli._row_text import cell_formatter
 from likewise.cli._studio_source import (
     Anew,
     Medium,
@@ -23,7 +24,6 @@ from likewise.cli._studio_source import (
     short,
     unreadable,
 )
-from likewise.cli._tables import ids_of, texts_of, unknown_column
 from likewise.exceptions import FileFormatError
 from likewise.features import Features, array_features, table_features, text_features
 from likewise.features._features import Step, some

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from likewise.cli._items import Items
-from likewise.cli._labels import LabelTable, Tags
+from likewise.cli._item_features import Items
+from likewise.cli._tags import LabelTable, Tags
 from likewise.cli._tree_text import least_sure, legend, tree_lines
 from likewise.supervision import RowIds
 

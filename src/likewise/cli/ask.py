@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from likewise.cli._asking import EVERY, Asked, ErrorRateParameter, Files, Progress, counted
+from likewise.cli._interview_options import EVERY, Asked, ErrorRateParameter, Files, Progress, counted
 from likewise.cli._options import columns_of, names_option, read_all_hints, same_table, table_options
 from likewise.cli._output import (
     Command,
@@ -25,7 +25,7 @@ from likewise.cli._strategies import STRATEGIES, StrategyName
 
 if TYPE_CHECKING:
     from likewise.active import Interview, Suspect
-    from likewise.cli._tables import Table
+    from likewise.cli._data_tables import Table
 
 _SAID = {
     "ab": "odd one out",
@@ -127,9 +127,9 @@ def command(
         raise click.UsageError("--trays and --strategy both say what to ask; give one of them.")
 
     ctx.with_resource(files.hold())
-    from likewise.cli._raw import read_raw
-    from likewise.cli._shown import check_shown, shown_rows, without_words
-    from likewise.cli._tables import standardized, table_of
+    from likewise.cli._data_tables import standardized, table_of
+    from likewise.cli._raw_tables import read_raw
+    from likewise.cli._row_text import check_shown, shown_rows, without_words
     from likewise.oracles import ConsoleOracle
 
     raw = read_raw(data, header=not no_header, encoding=encoding)
@@ -256,7 +256,7 @@ class End:
 
     def _evidence(self) -> dict[str, Any]:
         """Return the error rate and the suspicious answers as plain values; None after an interruption."""
-        from likewise.active._file import answer_entry
+        from likewise.active._saved_interview import answer_entry
 
         if self.labels is None:
             return {"error_rate": None, "suspects": None}

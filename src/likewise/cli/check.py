@@ -11,7 +11,7 @@ from likewise.cli._options import columns_of, read_all_hints, table_options
 from likewise.cli._output import Command, check_inputs, console, gathered_warnings, print_json
 
 if TYPE_CHECKING:
-    from likewise.cli._conflicts import Conflict, TripletConflict
+    from likewise.cli._contradictions import Conflict, TripletConflict
 
 SHOWN = 10
 
@@ -62,10 +62,10 @@ def command(
       likewise check bags.csv rows.csv --bag-column bag
     """
     check_inputs(hints, data)
-    from likewise.cli._bags import label_words, read_bag_hints, size_words
-    from likewise.cli._conflicts import compare_with_truth, link_conflicts, triplet_conflicts
-    from likewise.cli._raw import read_raw
-    from likewise.cli._tables import ids_of, table_of, texts_of
+    from likewise.cli._bag_report import label_words, read_bag_hints, size_words
+    from likewise.cli._contradictions import compare_with_truth, link_conflicts, triplet_conflicts
+    from likewise.cli._data_tables import ids_of, table_of, texts_of
+    from likewise.cli._raw_tables import read_raw
     from likewise.exceptions import FileFormatError
 
     columns = columns_of(id_column, features, drop, truth, bag_column)

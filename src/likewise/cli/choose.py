@@ -202,7 +202,7 @@ def command(
         raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, hints, out, plot)
 
-    from likewise.cli._tables import read_table, standardized
+    from likewise.cli._data_tables import read_table, standardized
     from likewise.cli._write import csv_text, write_table
     from likewise.evaluation import HintSearchCV
 

@@ -223,17 +223,17 @@ def command(
 
     columns = columns_of(id_column, features, drop, truth, bag_column)
     if parquet is not None:
-        from likewise.cli._large import Asked, cluster_files
+        from likewise.cli._parquet_cluster import Asked, cluster_files
 
         asked_of = Asked(parquet, columns, clusters, method, options, hints, hints_encoding, as_links, seed)
         cluster_files(asked_of, scheduler, memory_limit, out, as_json=as_json, quiet=quiet)
         return
     assert data is not None
 
-    from likewise.cli._bags import read_bag_hints
+    from likewise.cli._bag_report import read_bag_hints
+    from likewise.cli._data_tables import read_table, standardized
     from likewise.cli._fitting import fit_by_ids, used_hints
     from likewise.cli._report import Report, labels_table, tell
-    from likewise.cli._tables import read_table, standardized
     from likewise.cli._write import csv_text, write_table
 
     with gathered_warnings() as notes, progress(4, quiet=quiet) as step, Outputs() as outputs:

@@ -19,7 +19,7 @@ from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError
 
 if TYPE_CHECKING:
-    from likewise.cli._raw import Raw
+    from likewise.cli._raw_tables import Raw
 
 IDS = ("id", "index", "key", "row", "name")  # a column of this name is not taken for labels unasked
 
@@ -105,8 +105,8 @@ def command(
     if labels is None:
         found = compare_hints(shares=shares if classes is None else [1 / classes] * classes, **told)
     else:
-        from likewise.cli._raw import read_raw
-        from likewise.cli._tables import texts_of
+        from likewise.cli._data_tables import texts_of
+        from likewise.cli._raw_tables import read_raw
 
         raw = read_raw(labels, header=not no_header, encoding=encoding)
         name = _column(raw, column)

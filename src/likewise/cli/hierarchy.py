@@ -27,7 +27,7 @@ from likewise.cli.cluster import PICTURES
 from likewise.exceptions import LikewiseWarning
 
 if TYPE_CHECKING:
-    from likewise.cli._labels import Tags
+    from likewise.cli._tags import Tags
     from likewise.cli._tree_report import TreeReport
     from likewise.hierarchy import LabelHierarchy
     from likewise.supervision import RowIds
@@ -212,10 +212,10 @@ def command(
         raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, read, out, drawn, suggest, structure)
 
-    from likewise.cli._edges import read_known, read_tree
-    from likewise.cli._items import Wanted, items_of
-    from likewise.cli._raw import read_raw
-    from likewise.cli._tables import ids_of, standardized
+    from likewise.cli._data_tables import ids_of, standardized
+    from likewise.cli._item_features import Wanted, items_of
+    from likewise.cli._known_edges import read_known, read_tree
+    from likewise.cli._raw_tables import read_raw
     from likewise.cli._tree_report import TreeReport
     from likewise.cli._write import write_table
     from likewise.hierarchy import write_hierarchy
@@ -324,7 +324,7 @@ def _check_files(
 
 
 def _read_labels(path: str, encoding: str) -> Any:
-    from likewise.cli._raw import read_raw
+    from likewise.cli._raw_tables import read_raw
 
     if path == STDOUT:
         raise click.UsageError("--labels wants a file; only DATA may come from stdin.")
@@ -332,7 +332,7 @@ def _read_labels(path: str, encoding: str) -> Any:
 
 
 def _shared(raw: Any, table: Any, dropped: tuple[str, ...]) -> str | None:
-    from likewise.cli._labels import shared_id
+    from likewise.cli._tags import shared_id
 
     return shared_id(raw, table, dropped)
 
@@ -345,7 +345,7 @@ def _tags(
     columns: tuple[str, ...] | None,
     separator: str,
 ) -> Tags:
-    from likewise.cli._labels import tags_of_columns, tags_of_table
+    from likewise.cli._tags import tags_of_columns, tags_of_table
 
     if columns is not None:
         return tags_of_columns(raw, columns)
@@ -360,7 +360,7 @@ def _fit(X: Any, tags: Tags, hierarchy: Any, options: dict[str, Any]) -> Any:
 
     from sklearn.exceptions import ConvergenceWarning
 
-    from likewise.cli._labels import LabelTable
+    from likewise.cli._tags import LabelTable
     from likewise.multilabel import LatentHierarchyClassifier
 
     model = LatentHierarchyClassifier(hierarchy, **options)

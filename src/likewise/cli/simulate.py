@@ -28,7 +28,7 @@ from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError, LikewiseWarning, render
 
 if TYPE_CHECKING:
-    from likewise.cli._tables import Table
+    from likewise.cli._data_tables import Table
 
 _USUAL = "default,random"
 ERROR_KINDS = {
@@ -164,7 +164,7 @@ def command(
     _check_files(data, out, plot)
 
     from likewise.active import compare
-    from likewise.cli._tables import read_table, standardized
+    from likewise.cli._data_tables import read_table, standardized
     from likewise.cli._write import csv_text, write_table
 
     with gathered_warnings() as notes, Outputs() as outputs:

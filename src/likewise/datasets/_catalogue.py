@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from likewise.datasets._collections import COLLECTIONS
 from likewise.datasets._entry import Entry
-from likewise.datasets._tables import TABLES
+from likewise.datasets._tabular_entries import TABLES
 from likewise.exceptions import DatasetNotFoundError
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from likewise.datasets import _files, _openml
+from likewise.datasets import _openml, _verified_files
 from likewise.datasets._catalogue import catalogue, find
 from likewise.datasets._dataset import Dataset
 from likewise.datasets._entry import Entry, Origin
@@ -90,7 +90,7 @@ def _load(
         if path is not None:
             holder = _in_folder(entry, path)
             if holder is not None:
-                return _dataset(entry, "folder", _part(entry, holder, _files.read(holder, path)))
+                return _dataset(entry, "folder", _part(entry, holder, _verified_files.read(holder, path)))
             why_not = f"{path} has no file {entry.files[0][0]}"
         tried.append(why_not)
     if origin in ("auto", "openml"):
@@ -158,7 +158,7 @@ def _part(entry: Entry, holder: Entry, fields: dict[str, Any]) -> dict[str, Any]
         return fields
     use = np.isin(fields["y"].astype(np.str_), entry.keep)
     y = fields["y"][use]
-    return {**fields, "X": fields["X"][use], "y": y, "target_names": _files.class_names(y)}
+    return {**fields, "X": fields["X"][use], "y": y, "target_names": _verified_files.class_names(y)}
 
 
 def _dataset(entry: Entry, origin: Origin, fields: dict[str, Any]) -> Dataset:

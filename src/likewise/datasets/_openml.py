@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.datasets._entry import Entry
-from likewise.datasets._files import class_names, label_values
+from likewise.datasets._verified_files import class_names, label_values
 from likewise.exceptions import DatasetNotFoundError
 
 Fetch = Callable[..., Any]

@@ -1,6 +1,6 @@
 """Discriminative clustering: a softmax model fitted to pairs, triplets, or both."""
 
-from likewise.discriminative._clustering import DiscriminativeClustering
+from likewise.discriminative._discriminative_clustering import DiscriminativeClustering
 from likewise.discriminative._minibatch import MiniBatchDiscriminativeClustering
 from likewise.discriminative._noise import Noise
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._rows import Rows
 from likewise._threads import n_threads
 from likewise.base import Progress, Rule, choice, either, integer, real
-from likewise.discriminative._clustering import Neither
+from likewise.discriminative._discriminative_clustering import Neither
 from likewise.discriminative._em import Fit, Problem, State
+from likewise.discriminative._feature_space import Space
 from likewise.discriminative._model import Few, SoftmaxClusterer, Told, drawn_free
 from likewise.discriminative._noise import Noise
-from likewise.discriminative._order import OrderedRows
+from likewise.discriminative._row_order import OrderedRows
 from likewise.discriminative._softmax import Objective
-from likewise.discriminative._space import Space
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ import numpy as np
 from scipy.special import entr, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._rows import Block, Rows, drawn_rows
+from likewise._blocks import Block, Rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer
 from likewise.discriminative._em import Fit, Problem, State
+from likewise.discriminative._feature_space import Space
 from likewise.discriminative._hints import HintTerms
+from likewise.discriminative._initial_weights import Starts
 from likewise.discriminative._noise import Noise, NoiseKind
-from likewise.discriminative._order import OrderedRows, order_hinted_rows
+from likewise.discriminative._row_order import OrderedRows, order_hinted_rows
 from likewise.discriminative._softmax import Objective, row_parts
-from likewise.discriminative._space import Space
-from likewise.discriminative._starts import Starts
 from likewise.evaluation import link_satisfaction, triplet_satisfaction
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.supervision import Supervision

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from likewise._rows import Block, Rows, added, as_rows
+from likewise._blocks import Block, Rows, added, as_rows
 from likewise._threads import block_map, row_blocks, scratch
 
 T = TypeVar("T")

@@ -5,9 +5,9 @@ the workers, the labels come back as a Dask array, and the clusters are those of
 :func:`fit` names the cluster; :func:`read_parquet` and :func:`rows_named` let it read files of rows and ids.
 """
 
-from likewise.distributed._data import rows_of
+from likewise.distributed._as_rows import rows_of
+from likewise.distributed._dask_parquet import read_parquet, rows_named
 from likewise.distributed._fit import fit
-from likewise.distributed._parquet import read_parquet, rows_named
 from likewise.exceptions import ClusterError
 
 __all__ = ["ClusterError", "fit", "read_parquet", "rows_named", "rows_of"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from likewise.distributed._data import rows_of
+from likewise.distributed._as_rows import rows_of
 from likewise.supervision._index import check_row_labels
 
 E = TypeVar("E")

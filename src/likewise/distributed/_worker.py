@@ -19,7 +19,7 @@ import cloudpickle
 import numpy as np
 
 from likewise import _threads
-from likewise._rows import Block, added, pass_through
+from likewise._blocks import Block, added, pass_through
 
 
 @dataclass(frozen=True)

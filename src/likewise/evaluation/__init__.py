@@ -23,14 +23,14 @@ from likewise.evaluation._agreement import (
 )
 from likewise.evaluation._hint_cv import HintValidation, cross_validate_hints
 from likewise.evaluation._hint_folds import HintFold, HintKFold
-from likewise.evaluation._hint_scores import HeldOut, HintScoring
-from likewise.evaluation._hint_search import HintSearchCV
-from likewise.evaluation._information import (
+from likewise.evaluation._hint_information import (
     HintInformation,
     compare_hints,
     pair_information,
     triplet_information,
 )
+from likewise.evaluation._hint_scores import HeldOut, HintScoring
+from likewise.evaluation._hint_search import HintSearchCV
 from likewise.evaluation._satisfaction import (
     Satisfaction,
     TripletSatisfaction,
@@ -38,7 +38,7 @@ from likewise.evaluation._satisfaction import (
     triplet_satisfaction,
 )
 from likewise.evaluation._scores import Rows, Scores, scores
-from likewise.evaluation._trees import ancestor_f1, robinson_foulds
+from likewise.evaluation._tree_distances import ancestor_f1, robinson_foulds
 
 __all__ = [
     "HeldOut",

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.cluster import contingency_matrix
 
-from likewise._html import render_table
+from likewise._repr_html import render_table
 from likewise.evaluation._codes import IntArray, paired_codes
 
 if TYPE_CHECKING:

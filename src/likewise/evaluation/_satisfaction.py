@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise._html import list_some, render_table
+from likewise._repr_html import list_some, render_table
 from likewise.evaluation._agreement import n_pairs
 from likewise.evaluation._codes import IntArray, check_same_rows, label_codes
 

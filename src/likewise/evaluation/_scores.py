@@ -14,7 +14,7 @@ from sklearn.metrics import (
     v_measure_score,
 )
 
-from likewise._html import render_table
+from likewise._repr_html import render_table
 from likewise.evaluation._agreement import Table
 from likewise.evaluation._codes import check_same_rows, paired_codes
 

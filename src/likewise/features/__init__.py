@@ -8,7 +8,7 @@ from likewise.features._arrays import array_features
 from likewise.features._features import Features
 from likewise.features._images import image_features
 from likewise.features._sounds import sound_features
-from likewise.features._tables import table_features
+from likewise.features._tabular import table_features
 from likewise.features._texts import text_features
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from likewise.hierarchy._checks import Edge, IntArray
+from likewise.hierarchy._label_checks import Edge, IntArray
 
 
 @dataclass(frozen=True, eq=False)

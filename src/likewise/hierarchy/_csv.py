@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from likewise.exceptions import FileFormatError
-from likewise.hierarchy import _graph
-from likewise.hierarchy._checks import cycle_text
+from likewise.hierarchy import _traversal
 from likewise.hierarchy._columns import COLUMNS, told
+from likewise.hierarchy._edge_lists import appearing
 from likewise.hierarchy._hierarchy import LabelHierarchy
-from likewise.hierarchy._parts import appearing
+from likewise.hierarchy._label_checks import cycle_text
+from likewise.supervision._hint_tables import NOTE, csv_line, csv_rows
 from likewise.supervision._records import Problems
-from likewise.supervision._tables import NOTE, csv_line, csv_rows
 
 ROOT = "root"
 _NEEDED = ("parent", "child")
@@ -123,7 +123,7 @@ class _Table:
 
     def _check_circle(self, names: tuple[str, ...], edges: Iterable[tuple[str, str]]) -> None:
         """Look for a cycle here as well, since only here the lines are known."""
-        cycle = _graph.cycle_of(names, edges)
+        cycle = _traversal.cycle_of(names, edges)
         if cycle:
             line = max(self.lines[edge] for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
             self.problems.add(line, f"{cycle_text(cycle)} Take one of these edges out.")

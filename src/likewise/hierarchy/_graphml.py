@@ -9,8 +9,8 @@ from xml.etree.ElementTree import ParseError
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, HierarchyError
-from likewise.hierarchy._checks import check_names
 from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.hierarchy._label_checks import check_names
 from likewise.hierarchy._networkx import graph_of, parts_of
 
 # The graph says which node is its root, so that a label may be called "root" as well.

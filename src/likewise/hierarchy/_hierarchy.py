@@ -10,8 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from likewise.exceptions import HierarchyError
-from likewise.hierarchy import _graph, _networkx
-from likewise.hierarchy._checks import (
+from likewise.hierarchy import _networkx, _traversal
+from likewise.hierarchy._consistency import Consistency
+from likewise.hierarchy._edge_lists import parts_of_edges, parts_of_parents
+from likewise.hierarchy._indicators import held_labels, with_labels
+from likewise.hierarchy._label_checks import (
     BoolArray,
     Edge,
     FloatArray,
@@ -23,9 +26,6 @@ from likewise.hierarchy._checks import (
     listed,
     unknown_label,
 )
-from likewise.hierarchy._consistency import Consistency
-from likewise.hierarchy._indicators import held_labels, with_labels
-from likewise.hierarchy._parts import parts_of_edges, parts_of_parents
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike
@@ -108,7 +108,7 @@ class LabelHierarchy:
             _pairs=_frozen(pairs),
             _index=index,
         )
-        depths, cycle = _graph.depths_or_cycle(self.parent_lists, self._child_lists)
+        depths, cycle = _traversal.depths_or_cycle(self.parent_lists, self._child_lists)
         if cycle:
             raise HierarchyError(f"{cycle_text([checked[k] for k in cycle])} Take one of these edges out.")
         self.__dict__["_depths"] = _frozen(depths)
@@ -215,11 +215,11 @@ class LabelHierarchy:
     @cached_property
     def parent_lists(self) -> tuple[tuple[int, ...], ...]:
         """The positions of the parents of each label; empty for a child of the root."""
-        return _graph.grouped(self._pairs[:, 1], self._pairs[:, 0], self.n_labels)
+        return _traversal.grouped(self._pairs[:, 1], self._pairs[:, 0], self.n_labels)
 
     @cached_property
     def _child_lists(self) -> tuple[tuple[int, ...], ...]:
-        return _graph.grouped(self._pairs[:, 0], self._pairs[:, 1], self.n_labels)
+        return _traversal.grouped(self._pairs[:, 0], self._pairs[:, 1], self.n_labels)
 
     @cached_property
     def is_tree(self) -> bool:
@@ -282,7 +282,7 @@ class LabelHierarchy:
         names : tuple of str
             Its ancestors, the nearest first.
         """
-        return tuple(self.names[k] for k in _graph.reachable(self._at(name), self.parent_lists))
+        return tuple(self.names[k] for k in _traversal.reachable(self._at(name), self.parent_lists))
 
     def descendants(self, name: str) -> tuple[str, ...]:
         """Return all labels below a label.
@@ -297,7 +297,7 @@ class LabelHierarchy:
         names : tuple of str
             Its descendants, the nearest first.
         """
-        return tuple(self.names[k] for k in _graph.reachable(self._at(name), self._child_lists))
+        return tuple(self.names[k] for k in _traversal.reachable(self._at(name), self._child_lists))
 
     def ancestor_matrix(self) -> BoolArray:
         """Return which labels are ancestors of which.
@@ -307,7 +307,7 @@ class LabelHierarchy:
         matrix : ndarray of bool, of shape (n_labels, n_labels)
             The entry ``[a, d]`` is True if label a is an ancestor of label d.
         """
-        return _graph.ancestor_matrix(self.parent_lists, self.order)
+        return _traversal.ancestor_matrix(self.parent_lists, self.order)
 
     # ------------------------------------------------------------------ with label indicators
 
@@ -373,7 +373,7 @@ class LabelHierarchy:
         """
         kept = check_names(names)
         at = [self._at(name) for name in kept]
-        above = _graph.nearest_kept(self.parent_lists, self.order, set(at))
+        above = _traversal.nearest_kept(self.parent_lists, self.order, set(at))
         moved = np.array([sorted(above[k]) != list(self.parent_lists[k]) for k in at])
 
         def part(column: FloatArray | None, *, of_edges: bool) -> FloatArray | None:

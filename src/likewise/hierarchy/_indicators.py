@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from likewise.exceptions import HierarchyError
-from likewise.hierarchy._checks import listed
+from likewise.hierarchy._label_checks import listed
 
 
 def held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:

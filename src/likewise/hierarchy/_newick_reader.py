@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from likewise.exceptions import FileFormatError
-from likewise.hierarchy._checks import listed
+from likewise.hierarchy._label_checks import listed
 
 _TOKEN = re.compile(
     r"(?P<blank>\s+)|(?P<comment>\[[^\]]*\])|(?P<quoted>'(?:[^']|'')*')"

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import HierarchyError
-from likewise.hierarchy._checks import BoolArray, Edge, check_name, check_names, check_pairs, unknown_label
 from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.hierarchy._label_checks import (
+    BoolArray,
+    Edge,
+    check_name,
+    check_names,
+    check_pairs,
+    unknown_label,
+)
 
 
 @dataclass(frozen=True)

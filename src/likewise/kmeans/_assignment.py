@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likewise._named import Named
-from likewise._rows import Rows
-from likewise.kmeans._links import Placed
+from likewise._blocks import Rows
+from likewise._hinted import Named
+from likewise.kmeans._linked_rows import Placed
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import mean_squared_distance
 from likewise.supervision import Supervision

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from likewise._blocks import Block, Rows, as_rows, drawn_rows
 from likewise._compat import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     check_random_state,
     with_callbacks,
 )
-from likewise._named import Named
-from likewise._rows import Block, Rows, as_rows, drawn_rows
+from likewise._hinted import Named
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
+from likewise.kmeans._alternation import Fit, HintedRows, Learning, Start, Steps, alternate, means_of
 from likewise.kmeans._assignment import AssignedRows, AssignmentProblem
-from likewise.kmeans._loop import Fit, HintedRows, Learning, Start, Steps, alternate, means_of
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import mean_row
 from likewise.seeding import (

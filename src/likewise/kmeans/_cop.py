@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likewise._named import Named
-from likewise._rows import Rows
+from likewise._blocks import Rows
+from likewise._hinted import Named
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._links import AFRESH, Placed, adjacency, descend, groups_of_rows, margins
+from likewise.kmeans._linked_rows import AFRESH, Placed, adjacency, descend, groups_of_rows, margins
 from likewise.kmeans._metric import Metric
 
 _MAX_STEPS = 200_000

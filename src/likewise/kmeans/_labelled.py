@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from likewise._named import Named
-from likewise._rows import Rows
+from likewise._blocks import Rows
+from likewise._hinted import Named
+from likewise.kmeans._alternation import Fit
 from likewise.kmeans._assignment import AssignmentProblem
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._loop import Fit
 from likewise.kmeans._stats import ClusterStats
 from likewise.seeding import extend_seeds
 from likewise.supervision import Supervision

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from likewise.base import Rule
-from likewise.kmeans._batches import FromBatches
-from likewise.kmeans._running import Running
+from likewise.kmeans._batch_fit import FromBatches
+from likewise.kmeans._running_sums import Running
 from likewise.kmeans._soft import MetricKind, MPCKMeans, PCKMeans
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likewise._rows import Block, Column, Rows
+from likewise._blocks import Block, Column, Rows
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import Held
 
 if TYPE_CHECKING:
-    from likewise.kmeans._loop import HintedRows
+    from likewise.kmeans._alternation import HintedRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from likewise._named import Named
-from likewise._rows import Rows, as_rows
+from likewise._blocks import Rows, as_rows
+from likewise._hinted import Named
 from likewise.base import Rule, choice, either, real
+from likewise.kmeans._alternation import Fit, Learning
 from likewise.kmeans._base import IS_ARRAY, KMeansFamily, is_auto
-from likewise.kmeans._links import LinkedRows, Penalty
-from likewise.kmeans._loop import Fit, Learning
+from likewise.kmeans._linked_rows import LinkedRows, Penalty
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._stats import mean_squared_distance, second_moment
 from likewise.seeding import Tied

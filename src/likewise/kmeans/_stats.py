@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise._rows import Block, Column, Recipe, Rows, as_rows
+from likewise._blocks import Block, Column, Recipe, Rows, as_rows
 from likewise._threads import scratch
 from likewise.kmeans._metric import Metric
 

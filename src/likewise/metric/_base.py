@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._compat import ClassNamePrefixFeaturesOutMixin, TransformerMixin, with_callbacks
 from likewise.base import HintedEstimator, Progress, Rule, choice, either, real, warn_caller
 from likewise.exceptions import ThinSupervisionWarning
+from likewise.metric._comparisons import Unused, told_comparisons
 from likewise.metric._matrix import components_of, is_positive_definite, size_of, total_covariance
 from likewise.metric._shrinkage import (
     FOLDS,
@@ -25,7 +26,6 @@ from likewise.metric._shrinkage import (
     choose_shrinkage_by_comparisons,
     shrink,
 )
-from likewise.metric._told import Unused, told_comparisons
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from scipy.spatial.distance import pdist
 
 from likewise.base import Progress, Rule, choice, either, integer, real
 from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._comparisons import Pairs, stated_pairs
 from likewise.metric._matrix import components_of, size_of
-from likewise.metric._told import Pairs, stated_pairs
 from likewise.supervision import Supervision
 
 # So many rows give the percentiles of the distances to a percent or so.

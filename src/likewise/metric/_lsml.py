@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from likewise.base import Progress, Rule, integer, real
 from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, told_comparisons
 from likewise.metric._shrinkage import Learn
-from likewise.metric._told import IS_UNUSED, Comparisons, Unused, told_comparisons
 from likewise.supervision import Supervision
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from likewise.base import Progress, Rule, choice, integer, real
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.metric._base import IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._comparisons import stated_pairs
 from likewise.metric._matrix import components_of, size_of, total_covariance, whitener
-from likewise.metric._told import stated_pairs
 from likewise.supervision import Supervision
 
 _TINY = 1e-300

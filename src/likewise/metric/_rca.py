@@ -9,9 +9,9 @@ import numpy as np
 from likewise.base import Progress, Rule, choice, either, integer, real
 from likewise.exceptions import UnsupportedSupervisionError
 from likewise.metric._base import IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._comparisons import IS_UNUSED, Unused
 from likewise.metric._matrix import size_of, total_covariance, whitener
 from likewise.metric._shrinkage import Learn
-from likewise.metric._told import IS_UNUSED, Unused
 from likewise.supervision import Supervision
 
 

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.metric._base import Learned, MetricLearner
+from likewise.metric._comparisons import IS_UNUSED, Unused, told_comparisons
 from likewise.metric._matrix import size_of
-from likewise.metric._told import IS_UNUSED, Unused, told_comparisons
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

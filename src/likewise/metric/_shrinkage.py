@@ -16,8 +16,8 @@ from scipy.special import log_expit
 from sklearn.linear_model import LogisticRegression
 
 from likewise.exceptions import InfeasibleSupervisionError
+from likewise.metric._comparisons import Comparisons
 from likewise.metric._matrix import total_covariance
-from likewise.metric._told import Comparisons
 from likewise.supervision import Groups, Supervision
 
 FOLDS = 5

@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 from likewise.base import Progress, Rule, choice, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.metric._base import IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._comparisons import IS_UNUSED, Unused, told_comparisons
 from likewise.metric._shrinkage import Learn
-from likewise.metric._told import IS_UNUSED, Unused, told_comparisons
 from likewise.supervision import Supervision
 
 # A column whose price is wrong by less than this would not change the optimum noticeably.

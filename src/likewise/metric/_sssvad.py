@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._compat import check_random_state, with_callbacks
 from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real
 from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
-from likewise.metric._told import IS_UNUSED, Comparisons, Unused, told_comparisons
+from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, told_comparisons
 from likewise.seeding import extend_seeds, seeds_from_closure
 from likewise.supervision import Supervision
 

@@ -3,7 +3,7 @@
 from likewise.mixture._equivalence import EquivalenceGaussianMixture
 from likewise.mixture._minibatch import MiniBatchPairwiseGaussianMixture
 from likewise.mixture._pairwise import PairwiseGaussianMixture
-from likewise.mixture._posterior import PosteriorConstrainedGaussianMixture
+from likewise.mixture._posterior_constraints import PosteriorConstrainedGaussianMixture
 
 __all__ = [
     "EquivalenceGaussianMixture",

@@ -15,20 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
+from likewise._blocks import ArrayRows, Block, Rows, as_rows, drawn_rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._named import Named
-from likewise._rows import ArrayRows, Block, Rows, as_rows, drawn_rows
+from likewise._hinted import Named
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
 from likewise.mixture._em import Fit, Mixture, Relations, Steps, climb, label_block
-from likewise.mixture._gaussians import (
-    COVARIANCE_TYPES,
-    KINDS,
-    CovarianceType,
-    Gaussians,
-    Moments,
-)
-from likewise.mixture._ground import (
+from likewise.mixture._fit_data import (
     Ground,
     added_up,
     all_of,
@@ -36,6 +29,13 @@ from likewise.mixture._ground import (
     moments_near,
     moments_of,
     squared_from,
+)
+from likewise.mixture._gaussian_components import (
+    COVARIANCE_TYPES,
+    KINDS,
+    CovarianceType,
+    Gaussians,
+    Moments,
 )
 from likewise.seeding import extend_seeds, fewest_broken, hinted_space, seeds_from_closure
 from likewise.supervision import Supervision

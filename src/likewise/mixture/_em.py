@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from likewise._named import Named
-from likewise._rows import Block, Rows
+from likewise._blocks import Block, Rows
+from likewise._hinted import Named
 from likewise.base import Progress
-from likewise.mixture._gaussians import Covariances, Gaussians, Moments
-from likewise.mixture._network import lse
+from likewise.mixture._factors import lse
+from likewise.mixture._gaussian_components import Covariances, Gaussians, Moments
 
 # A block of rows is worked through in pieces whose tables (8 bytes x rows x numbers per row, which are
 # components x features for full covariances) stay in the second-level cache.

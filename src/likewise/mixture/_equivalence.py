@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.exceptions import ConvergenceWarning
 
-from likewise._rows import Rows
+from likewise._blocks import Rows
 from likewise.base import Rule, choice, warn_caller
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Fit, Relations, Steps
-from likewise.mixture._gaussians import CovarianceType
-from likewise.mixture._links import Units, component_network, refuse_large_groups, refuse_weights
+from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import EquivalenceRelations, n_approximate
+from likewise.mixture._units import Units, component_network, refuse_large_groups, refuse_weights
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

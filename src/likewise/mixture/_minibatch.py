@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from likewise._blocks import ArrayRows, Rows, drawn_rows
 from likewise._compat import check_random_state
-from likewise._rows import ArrayRows, Rows, drawn_rows
 from likewise.base import Progress, Rule, choice, integer, real
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Expected, Fit, Mixture, Relations, Steps, expect_block, maximised
-from likewise.mixture._gaussians import CovarianceType
-from likewise.mixture._ground import Ground, all_of, in_memory
+from likewise.mixture._fit_data import Ground, all_of, in_memory
+from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import (
     NormalisedRelations,
     RelationsKind,

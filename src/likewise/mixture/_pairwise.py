@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from likewise._rows import Rows
+from likewise._blocks import Rows
 from likewise.base import Rule, choice, integer
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import Fit, Relations, Steps
-from likewise.mixture._gaussians import CovarianceType
+from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import (
     RelationsKind,
     n_approximate,

@@ -12,7 +12,9 @@ from scipy.sparse import coo_array, csr_array
 
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.mixture._em import Relations, closed_weights
-from likewise.mixture._links import (
+from likewise.mixture._factors import Network, lse, lse_of_others, pair_prior
+from likewise.mixture._most_probable import finds_consistent_labels, most_probable_labels
+from likewise.mixture._units import (
     Units,
     component_network,
     has_weights,
@@ -20,8 +22,6 @@ from likewise.mixture._links import (
     refuse_large_groups,
     refuse_weights,
 )
-from likewise.mixture._map import finds_consistent_labels, most_probable_labels
-from likewise.mixture._network import Network, lse, lse_of_others, pair_prior
 from likewise.supervision import Supervision
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from likewise._compat import BaseEstimator, ClassifierMixin
 from likewise.base import Rule, check_no_times, check_parameters, either, real
-from likewise.multilabel._labels import LabelColumns, check_labels
+from likewise.multilabel._label_matrix import LabelColumns, check_labels
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike

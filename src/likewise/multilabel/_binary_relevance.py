@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, either, integer, real
 from likewise.multilabel._base import PER_LABEL, MultilabelClassifier
-from likewise.multilabel._labels import LabelColumns
+from likewise.multilabel._label_matrix import LabelColumns
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike

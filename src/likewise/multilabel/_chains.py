@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._trees import LearnedTree
+from likewise.multilabel._best_tree import LearnedTree
 
 _PREFERENCE = 1.0  # in nats, for each step down: of parents that fit alike the most specific is taken
 

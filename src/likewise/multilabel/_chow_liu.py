@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise.base import Rule, choice, integer, real
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._base import SHARE, MultilabelClassifier
-from likewise.multilabel._labels import LabelColumns
+from likewise.multilabel._label_matrix import LabelColumns
 from likewise.multilabel._mutual_tree import (
     directed,
     exchange_margins,

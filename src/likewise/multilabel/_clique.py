@@ -15,7 +15,7 @@ from likewise.multilabel._base import MultilabelClassifier
 from likewise.multilabel._clique_generation import Fitted, SoftMargin, extended, generated
 from likewise.multilabel._clique_hinge import CliqueGraph, HingeLoss
 from likewise.multilabel._clique_model import LabelGraph
-from likewise.multilabel._labels import LabelColumns
+from likewise.multilabel._label_matrix import LabelColumns
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike

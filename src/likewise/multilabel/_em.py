@@ -1,6 +1,7 @@
 """The EM of the latent hierarchy: what is held given what was recorded, and the classifier that explains it.
 
-The tree is given here; see :mod:`likewise.multilabel._inclusion` and :mod:`likewise.multilabel._steps` for
+The tree is given here; see :mod:`likewise.multilabel._inclusion` and :mod:`likewise.multilabel._tree_steps`
+for
 where it comes from. One loop serves trees and graphs: only what a row holds is inferred otherwise.
 """
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise.base import Rule, choice, either, integer, real
 from likewise.multilabel._base import MultilabelClassifier
 from likewise.multilabel._enrichment import Seen, enriching
-from likewise.multilabel._labels import LabelColumns, check_labels
+from likewise.multilabel._label_matrix import LabelColumns, check_labels
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from likewise.hierarchy import LabelHierarchy
+from likewise.multilabel._best_tree import LearnedTree, best_tree
 from likewise.multilabel._chains import held_for_certain, settle
-from likewise.multilabel._trees import LearnedTree, best_tree
 
 LEAST_RATE = 0.005  # at which trees are looked for: at 0 one record that is missing would forbid an edge
 _GRID = np.concatenate([[LEAST_RATE, 0.01, 0.02], np.arange(0.05, 0.9, 0.05)])

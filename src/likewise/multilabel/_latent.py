@@ -16,6 +16,7 @@ from likewise.base import Progress, Rule, choice, either, integer, real, warn_ca
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
 from likewise.multilabel._base import IS_THRESHOLD, PER_LABEL, MultilabelClassifier
+from likewise.multilabel._best_tree import LearnedTree
 from likewise.multilabel._chains import chain_evidence, held_for_certain
 from likewise.multilabel._combined import cross_fit, tree_marginals
 from likewise.multilabel._em import (
@@ -27,6 +28,7 @@ from likewise.multilabel._em import (
     infer,
     rates_from_counts,
 )
+from likewise.multilabel._further_parents import with_further_parents
 from likewise.multilabel._inclusion import (
     LEAST_RATE,
     anchored_rates,
@@ -38,8 +40,9 @@ from likewise.multilabel._inclusion import (
     select_rate_edges,
     settle_with_rate,
 )
-from likewise.multilabel._known import known_hierarchy
-from likewise.multilabel._labels import LabelColumns, check_labels
+from likewise.multilabel._initial_trees import by_counts, chow_liu, star
+from likewise.multilabel._known_hierarchy import known_hierarchy
+from likewise.multilabel._label_matrix import LabelColumns, check_labels
 from likewise.multilabel._own_rates import (
     has_more_evidence,
     learn_tree_and_rates,
@@ -47,9 +50,6 @@ from likewise.multilabel._own_rates import (
     run_gap_test,
     score_records,
 )
-from likewise.multilabel._several import with_further_parents
-from likewise.multilabel._starts import by_counts, chow_liu, star
-from likewise.multilabel._steps import SCORES, next_tree
 from likewise.multilabel._summary import (
     HierarchySummary,
     find_exchangeable,
@@ -57,7 +57,7 @@ from likewise.multilabel._summary import (
     summarise,
 )
 from likewise.multilabel._thresholds import best_thresholds
-from likewise.multilabel._trees import LearnedTree
+from likewise.multilabel._tree_steps import SCORES, next_tree
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike

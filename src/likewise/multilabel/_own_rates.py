@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import logit, xlogy
 
 from likewise.hierarchy import LabelHierarchy
+from likewise.multilabel._best_tree import LearnedTree, best_tree
 from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
 from likewise.multilabel._combined import fit_alone, folds_of_rows
 from likewise.multilabel._em import Columns, first_model, infer
@@ -37,7 +38,6 @@ from likewise.multilabel._inclusion import (
     relaxations,
     select_rate_edges,
 )
-from likewise.multilabel._trees import LearnedTree, best_tree
 
 _N_FOLDS = 3
 _MIN_RECORDS = 10  # records of a label that are needed to estimate the initial rate of another

@@ -5,7 +5,7 @@ from likewise.oracles._callable import CallableOracle
 from likewise.oracles._class_errors import CoarseOracle, ConfusionOracle
 from likewise.oracles._console import ConsoleOracle, Wish
 from likewise.oracles._fatigue import FatigueOracle
-from likewise.oracles._labels import LabelOracle
+from likewise.oracles._label_oracle import LabelOracle
 from likewise.oracles._look_alike import LookAlikeOracle
 from likewise.oracles._make import make_oracle
 from likewise.oracles._noisy import NoisyOracle

@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 from likewise.active import Answer, OddOne, Piles, Question
 from likewise.base import Rule, integer
 from likewise.exceptions import SupervisionError
-from likewise.oracles._labels import LabelOracle, read_classes
+from likewise.oracles._label_oracle import LabelOracle, read_classes
 from likewise.oracles._simulated import (
     PROBABILITY,
     ErringOracle,

@@ -8,7 +8,7 @@ from likewise.active import Oracle
 from likewise.base import choice
 from likewise.oracles._class_errors import CoarseOracle, ConfusionOracle, choose_confusions
 from likewise.oracles._fatigue import FatigueOracle
-from likewise.oracles._labels import read_classes
+from likewise.oracles._label_oracle import read_classes
 from likewise.oracles._look_alike import LookAlikeOracle
 from likewise.oracles._noisy import NoisyOracle
 from likewise.oracles._simulated import PROBABILITY, check_argument

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from likewise.active import Answer, OddOne, Piles, Question, Reply
 from likewise.base import Rule, check_no_times, integer, real
 from likewise.exceptions import SupervisionError
-from likewise.oracles._labels import LabelOracle
+from likewise.oracles._label_oracle import LabelOracle
 
 FloatArray = npt.NDArray[np.float64]
 Pairs = Sequence[tuple[int, int]]

@@ -1,10 +1,10 @@
 """Pictures of clusterings, choices, interviews, hints and label trees; each imports matplotlib when drawn."""
 
-from likewise.plotting._bags import BagDisplay
+from likewise.plotting._bag_display import BagDisplay
 from likewise.plotting._choice import ChoiceDisplay
 from likewise.plotting._clusters import ClusterDisplay
 from likewise.plotting._curves import CurveDisplay
-from likewise.plotting._information import InformationDisplay
+from likewise.plotting._information_display import InformationDisplay
 from likewise.plotting._missing import MissingRateDisplay
 from likewise.plotting._tree import HierarchyDisplay
 from likewise.plotting._tree_html import write_hierarchy_html

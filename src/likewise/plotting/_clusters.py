@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.evaluation._codes import check_same_rows
+from likewise.plotting._drawn_links import drawn_links
 from likewise.plotting._figure import Saved, clear_sides, new_figure
-from likewise.plotting._links import drawn_links
 from likewise.plotting._projection import Plane, project
 
 if TYPE_CHECKING:

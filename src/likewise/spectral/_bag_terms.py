@@ -9,9 +9,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from likewise.exceptions import InconsistentSupervisionError
+from likewise.spectral._bag_propagation import even_shares
 from likewise.spectral._operator import LowRank
-from likewise.spectral._propagation import even_shares
-from likewise.spectral._told import LabelSets
+from likewise.spectral._pair_constraints import LabelSets
 from likewise.supervision import Supervision
 from likewise.supervision._labels import sorted_values
 

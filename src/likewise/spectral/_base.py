@@ -21,8 +21,8 @@ from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities, with_self_loops
 from likewise.spectral._eigen import Eigen, leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
+from likewise.spectral._pair_constraints import LabelSets, SetsOfRows, single_label_links
 from likewise.spectral._rounding import by_kmeans, by_rotation, cluster_means, unit_rows
-from likewise.spectral._told import LabelSets, SetsOfRows, single_label_links
 from likewise.supervision import Closure, Supervision
 
 if TYPE_CHECKING:

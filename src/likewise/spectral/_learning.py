@@ -10,7 +10,7 @@ from likewise.base import Rule, choice
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._operator import SpectralOperator
-from likewise.spectral._told import LabelSets, Linked
+from likewise.spectral._pair_constraints import LabelSets, Linked
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

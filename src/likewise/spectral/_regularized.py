@@ -12,7 +12,7 @@ from likewise.exceptions import LikewiseWarning, UnsupportedSupervisionError
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import SpectralFamily
 from likewise.spectral._operator import LowRank, SpectralOperator
-from likewise.spectral._told import LabelSets
+from likewise.spectral._pair_constraints import LabelSets
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likewise.spectral._classes import Anchors, Passed, Ready, interpolate_shares, normalize_shares
-from likewise.spectral._evidence import START_RATE, Beliefs, Votes, compute_unreliability, infer_beliefs
-from likewise.spectral._gaussians import GraphShares, HintedRows, LearnedMetric
+from likewise.spectral._gaussian_metric import GraphShares, HintedRows, LearnedMetric
+from likewise.spectral._link_evidence import START_RATE, Beliefs, Votes, compute_unreliability, infer_beliefs
 
 _NOISE = 1.0  # noise variance of a label at even odds, relative to the variance of the field there
 _PASSES = 3

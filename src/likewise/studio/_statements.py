@@ -88,7 +88,7 @@ def counted(n: int, noun: str) -> str:
 
 def checked_name(name: str) -> str:
     """Return the name of a person or a group, or raise ValueError if it cannot be shown in a line."""
-    from likewise.studio.service._people import clean_name
+    from likewise.studio.service._accounts import clean_name
 
     try:
         return clean_name(name, "a name")
@@ -167,9 +167,9 @@ def _weights(hints: Supervision) -> list[Any]:
 
 def of_interview(path: Path, ids: RowIds) -> Earlier:
     """Read what was said in an interview, and still counts; trays become the pairs that they state."""
-    from likewise.active import _file
+    from likewise.active import _saved_interview
 
-    content = _file.read(path).content
+    content = _saved_interview.read(path).content
     rows = content.get("data", {}).get("rows") if isinstance(content.get("data"), dict) else None
     problems = AllProblems(str(path), ", event ")
     earlier = Earlier("interview")
@@ -203,22 +203,22 @@ def of_interview(path: Path, ids: RowIds) -> Earlier:
         earlier.notes.append(f"Left out: {counted(n_silent, 'answer')} about trays without a link.")
     given = content.get("hints")
     if given:
-        hints = _file.Saved(str(path), content)._hints(ids)
+        hints = _saved_interview.Saved(str(path), content)._hints(ids)
         earlier.told += (more := _of_hints(hints, ids, str(path))).told
         earlier.names += more.names
     return checked(earlier, path)
 
 
 def _of_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[Told]:
-    from likewise.active import _file
+    from likewise.active import _saved_interview
     from likewise.active._questions import Reply
 
     named: RowIds | None = ids if "items" in entry else None
-    rows = _file._rows(entry["items" if named is not None else "rows"], named)
+    rows = _saved_interview._rows(entry["items" if named is not None else "rows"], named)
     who = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
     if any(row >= len(ids) for row in rows if isinstance(row, int)):
         raise ValueError(f"there is no row {max(rows)}; the rows are 0 to {len(ids) - 1}.")
-    reply = Reply(Question(entry["kind"], rows), _file._answer_of(entry["answer"], named), **who)
+    reply = Reply(Question(entry["kind"], rows), _saved_interview._answer_of(entry["answer"], named), **who)
     name = None if reply.annotator is None else checked_name(reply.annotator)
     said = {"annotator": name, "seconds": reply.seconds, "time": reply.time, "line": number}
     question = reply.question

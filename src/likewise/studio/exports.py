@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from likewise._optional import require
 from likewise.active._history import supervision_of
 from likewise.exceptions import LikewiseError
-from likewise.studio._standing import UNCOUNTED, undone_by, undos_of
+from likewise.studio._undone import UNCOUNTED, undone_by, undos_of
 from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.supervision import RowIds, Supervision, write_hints
-from likewise.supervision._tables import csv_line
+from likewise.supervision._hint_tables import csv_line
 
 if TYPE_CHECKING:
     from likewise.studio.store import Store, Transaction
@@ -126,8 +126,8 @@ def hints_of(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
     Of one person's answers to the same question the last counts. What several people answered differently is
     settled by how reliable each of them is, or left out if that does not decide it.
     """
+    from likewise.studio.jobs._agreement_of_people import settle
     from likewise.studio.jobs._ledger import Ledger
-    from likewise.studio.jobs._people import settle
 
     row_ids = RowIds.of(ids)
     ledger = Ledger(row_ids.row_of)

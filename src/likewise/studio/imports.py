@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise.studio._earlier import read_earlier
+from likewise.studio._earlier_answers import read_earlier
 from likewise.studio._statements import Earlier, Told
 from likewise.studio.records import NewEvent, Person, StoredEvent
 from likewise.supervision import RowIds
@@ -75,13 +75,13 @@ def import_answers(
     ids : iterable of str
         The id of each item of the project.
     path : path-like
-        The file; see :func:`likewise.studio._earlier.read_earlier` for what it may be.
+        The file; see :func:`likewise.studio._earlier_answers.read_earlier` for what it may be.
     annotator : str, optional
         Who said what the file gives no name for; "imported" by default.
     format, encoding, raw : optional
         How to read the file, if its name does not tell.
     """
-    from likewise.studio.service._people import clean_name
+    from likewise.studio.service._accounts import clean_name
 
     nobody = clean_name(NOBODY if annotator is None else annotator, "the name of the annotator")
     earlier = read_earlier(Path(path), RowIds.of(ids), format=format, encoding=encoding, raw=raw)

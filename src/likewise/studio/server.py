@@ -21,7 +21,7 @@ from likewise.studio.app import create_app
 from likewise.studio.project import Project
 from likewise.studio.security import checked_base, find_own_hosts, hosts_for, is_unspecified
 from likewise.studio.service import Studio
-from likewise.studio.service._people import link_token, owner_of
+from likewise.studio.service._accounts import link_token, owner_of
 from likewise.studio.store import open_store
 
 _BACKLOG = 256

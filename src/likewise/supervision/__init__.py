@@ -6,8 +6,8 @@ from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, Relation
 from likewise.supervision._convert import bags_to_links, labels_to_links, triplets_to_links
 from likewise.supervision._diagnosis import Diagnosis
-from likewise.supervision._groups import Groups
 from likewise.supervision._ids import FewIds, RowIds
+from likewise.supervision._row_groups import Groups
 from likewise.supervision._sample import sample_bag_labels, sample_links, sample_triplets
 from likewise.supervision._supervision import KINDS, Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS

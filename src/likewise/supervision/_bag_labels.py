@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from likewise.exceptions import FileFormatError, InconsistentSupervisionWarning, SupervisionError
+from likewise.supervision._hint_tables import NOTE, csv_rows
 from likewise.supervision._labels import Labels, sorted_values
 from likewise.supervision._records import SHOWN, Problems
 from likewise.supervision._supervision import Supervision
-from likewise.supervision._tables import NOTE, csv_rows
 from likewise.supervision.io import Format, decoded, format_of, parquet_rows
 
 BAG, LABELS = "bag", "labels"

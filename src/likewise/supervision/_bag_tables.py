@@ -25,12 +25,12 @@ from likewise.supervision._bag_labels import (
     table_cells_of,
     text_of,
 )
+from likewise.supervision._hint_tables import csv_line
 from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import Labels, sorted_values
 from likewise.supervision._records import Problems
-from likewise.supervision._rows import FloatArray
+from likewise.supervision._row_checks import FloatArray
 from likewise.supervision._supervision import Supervision
-from likewise.supervision._tables import csv_line
 from likewise.supervision.io import format_of, put_in_place
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from likewise.exceptions import InconsistentSupervisionError, SupervisionError
 from likewise.supervision._labels import Labels, is_missing, sorted_values
-from likewise.supervision._rows import IntArray, ReadOnly, frozen
+from likewise.supervision._row_checks import IntArray, ReadOnly, frozen
 
 LabelSet = frozenset[Hashable]
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._edges import Edges
+from likewise.supervision._component_edges import Edges
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

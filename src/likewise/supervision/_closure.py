@@ -18,9 +18,9 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from likewise.exceptions import InconsistentSupervisionError
-from likewise.supervision._groups import Groups
 from likewise.supervision._links import Links
-from likewise.supervision._rows import IntArray, frozen, sorted_unique
+from likewise.supervision._row_checks import IntArray, frozen, sorted_unique
+from likewise.supervision._row_groups import Groups
 
 OnConflict = Literal["raise", "drop", "keep"]
 RelationKind = Literal["must", "cannot", "unknown"]

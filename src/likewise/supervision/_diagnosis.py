@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 
 from likewise.exceptions import SupervisionError
 from likewise.supervision._closure import Closure
-from likewise.supervision._groups import Groups
 from likewise.supervision._index import check_row_labels
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links
-from likewise.supervision._rows import FloatArray, IntArray
+from likewise.supervision._row_checks import FloatArray, IntArray
+from likewise.supervision._row_groups import Groups
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
 if TYPE_CHECKING:

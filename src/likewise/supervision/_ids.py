@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._rows import IntArray, check_n_samples
+from likewise.supervision._row_checks import IntArray, check_n_samples
 
 _MANY = 20_000  # with more ids, only simple typing errors are recognised
 

@@ -18,7 +18,7 @@ from likewise.exceptions import SupervisionError
 from likewise.supervision._bags import Bags, LabelSet
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links
-from likewise.supervision._rows import IntArray
+from likewise.supervision._row_checks import IntArray
 from likewise.supervision._triplets import Triplets
 
 LIMIT = 1_000_000

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._rows import check_n_samples
+from likewise.supervision._row_checks import check_n_samples
 
 _MANY = 20_000  # with more labels, no close match is sought
 

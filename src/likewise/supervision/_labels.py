@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import InconsistentSupervisionError, QuestionableHintsWarning, SupervisionError
-from likewise.supervision._rows import IntArray, ReadOnly, frozen
+from likewise.supervision._row_checks import IntArray, ReadOnly, frozen
 
 
 def is_missing(value: Any, missing: Any) -> bool:

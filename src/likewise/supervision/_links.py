@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._groups import Groups
-from likewise.supervision._rows import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
+from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
+from likewise.supervision._row_groups import Groups
 
 _MUST = ("must", "must-link", "must_link", "ml", "same", "yes", "y", "true", "1", "+1", "1.0")
 _CANNOT = ("cannot", "cannot-link", "cannot_link", "cl", "different", "no", "n", "false", "-1", "-1.0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from likewise._html import list_some, render_table
+from likewise._repr_html import list_some, render_table
 
 if TYPE_CHECKING:
     from likewise.supervision._supervision import Supervision

@@ -15,7 +15,7 @@ import numpy as np
 from likewise.exceptions import SupervisionError
 from likewise.supervision._bags import Bags
 from likewise.supervision._labels import Labels
-from likewise.supervision._rows import IntArray, check_rows, selected_rows
+from likewise.supervision._row_checks import IntArray, check_rows, selected_rows
 from likewise.supervision._supervision import Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 

@@ -15,11 +15,10 @@ from likewise.supervision import _closure, _implied
 from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, OnConflict, Relation
 from likewise.supervision._diagnosis import Diagnosis, diagnose
-from likewise.supervision._groups import Groups
 from likewise.supervision._index import RowIndex, align, check_same_index, check_same_labels, labels_of_rows
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links, parse_link
-from likewise.supervision._rows import (
+from likewise.supervision._row_checks import (
     FloatArray,
     IntArray,
     Places,
@@ -29,6 +28,7 @@ from likewise.supervision._rows import (
     selected_rows,
     sorted_unique,
 )
+from likewise.supervision._row_groups import Groups
 from likewise.supervision._triplets import TRIPLET_ANSWERS, Triplets
 
 if TYPE_CHECKING:

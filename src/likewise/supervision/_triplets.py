@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._rows import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
+from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
 
 TripletAnswer = Literal["AB", "AC", "BC", "NEITHER"]
 TRIPLET_ANSWERS: tuple[str, ...] = get_args(TripletAnswer)

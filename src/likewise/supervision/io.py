@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from likewise._files import naming_file
+from likewise._atomic_files import naming_file
 from likewise._optional import require
 from likewise.exceptions import (
     ChangedIdsWarning,
@@ -26,11 +26,7 @@ from likewise.exceptions import (
     ShuffledIdsWarning,
     UnknownFormatError,
 )
-from likewise.supervision._ids import RowIds
-from likewise.supervision._jsonl import IDS, json_lines, json_objects, json_records
-from likewise.supervision._records import FIELDS, Problems, Record, hints_of, records_of
-from likewise.supervision._supervision import Supervision
-from likewise.supervision._tables import (
+from likewise.supervision._hint_tables import (
     TYPED,
     TYPES,
     csv_line,
@@ -39,6 +35,10 @@ from likewise.supervision._tables import (
     table_records,
     table_types,
 )
+from likewise.supervision._ids import RowIds
+from likewise.supervision._jsonl import IDS, json_lines, json_objects, json_records
+from likewise.supervision._records import FIELDS, Problems, Record, hints_of, records_of
+from likewise.supervision._supervision import Supervision
 
 __all__ = ["Format", "read_hints", "write_hints"]
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from likewise.exceptions import DiskFullError, StoreError, UnreachableError
-from likewise.studio.store._errors import of_sqlite
+from likewise.studio.store._store_errors import of_sqlite
 from studio.http.web import HEADERS, Site, answer, ask, code
 from studio.service.desk import new_key, open_desk
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from likewise.exceptions import NotLoggedInError, TooManyRequestsError
-from likewise.studio.service._people import LINK_SECONDS, SESSION_SECONDS
+from likewise.studio.service._accounts import LINK_SECONDS, SESSION_SECONDS
 from likewise.studio.store import Transaction
 from studio.http.web import HEADERS, HOST, Site, answer, ask, code
 from studio.service.desk import new_key, open_desk
@@ -166,7 +166,7 @@ def test_rubbish_locks_out_nobody_with_a_valid_link(site):
 
 
 def test_failed_logins_are_counted_for_each_address(site, monkeypatch):
-    from likewise.studio.service import _people
+    from likewise.studio.service import _accounts
 
     people = site.studio.people
 
@@ -177,7 +177,7 @@ def test_failed_logins_are_counted_for_each_address(site, monkeypatch):
 
     assert [fail("10.0.0.1") for _ in range(31)] == [NotLoggedInError] * 30 + [TooManyRequestsError]
     assert fail("10.0.0.2") is NotLoggedInError
-    monkeypatch.setattr(_people, "_MOST_ADDRESSES", 2)
+    monkeypatch.setattr(_accounts, "_MOST_ADDRESSES", 2)
     assert fail("10.0.0.3") is NotLoggedInError  # and the first is forgotten
     assert fail("10.0.0.1") is NotLoggedInError
 

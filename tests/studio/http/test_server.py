@@ -17,7 +17,7 @@ import pytest
 from likewise.exceptions import LikewiseError
 from likewise.studio.project import Project
 from likewise.studio.server import StudioServer
-from likewise.studio.service._people import digest_of
+from likewise.studio.service._accounts import digest_of
 from likewise.studio.service._studio import id_of
 from patience import PATIENCE, wait_until
 from small_projects import make, opened

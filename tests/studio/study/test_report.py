@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from likewise.studio.study.curves import BUDGETS, METHODS, PARTS, StudyCurve, StudyCurves
-from likewise.studio.study.report import study_report, study_sections
+from likewise.studio.study.study_report import study_report, study_sections
 from studio.study.simulated import BETTER, Record, small_study, take_part
 
 CURVES = StudyCurves(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from likewise.active.strategies._farthest_first import FarthestFirst
-from likewise.active.strategies._information import InformationGain
+from likewise.active.strategies._fill_tray import FillTray
+from likewise.active.strategies._information_gain import InformationGain
 from likewise.active.strategies._knn import ProbabilisticKNN
 from likewise.active.strategies._marginal import MarginalUncertainty
 from likewise.active.strategies._min_max import MinMax
@@ -13,10 +14,9 @@ from likewise.active.strategies._node_uncertainty import NodeUncertainty
 from likewise.active.strategies._point_uncertainty import NormalizedPointUncertainty
 from likewise.active.strategies._quire import QUIRE
 from likewise.active.strategies._random import RandomPairs
-from likewise.active.strategies._regions import UncertainRegions
 from likewise.active.strategies._spectral import ActiveSpectral
-from likewise.active.strategies._tray import FillTray
-from likewise.active.strategies._triplets import Alternating, WithThird
+from likewise.active.strategies._third_row import Alternating, WithThird
+from likewise.active.strategies._uncertain_regions import UncertainRegions
 
 if TYPE_CHECKING:
     from likewise.active._state import Strategy

@@ -13,9 +13,9 @@ from scipy.special import logsumexp
 from likewise.active._questions import Question
 from likewise.active._state import State
 from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._labels import by_score
+from likewise.active.strategies._model_labels import by_score
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
-from likewise.active.strategies._rows import default_gamma, squared_distances, standardized_of
+from likewise.active.strategies._scaling import default_gamma, squared_distances, standardized_of
 from likewise.base import choice, integer, real
 
 _MOST_PLACED = 500  # the metric is learned from this many placed rows; the cost is quadratic in them

@@ -20,7 +20,7 @@ from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import State
 from likewise.supervision._cliques import clique, grown, large_first
-from likewise.supervision._edges import Edges
+from likewise.supervision._component_edges import Edges
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

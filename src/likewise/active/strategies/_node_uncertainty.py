@@ -12,9 +12,9 @@ from scipy.special import entr
 from likewise.active._questions import Question
 from likewise.active._state import State
 from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._labels import by_score, labels_of
+from likewise.active.strategies._model_labels import by_score, labels_of
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
-from likewise.active.strategies._rows import squared_distances, standardized
+from likewise.active.strategies._scaling import squared_distances, standardized
 from likewise.base import choice, integer
 
 Scope = Literal["local", "global", "density", "compound"]

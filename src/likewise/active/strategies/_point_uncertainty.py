@@ -9,7 +9,7 @@ import numpy as np
 
 from likewise.active._questions import Question
 from likewise.active._state import State
-from likewise.active.strategies._labels import by_score, labels_of
+from likewise.active.strategies._model_labels import by_score, labels_of
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
 from likewise.base import integer
 

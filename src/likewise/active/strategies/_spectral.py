@@ -15,7 +15,7 @@ from likewise.active._state import State
 from likewise.active.strategies._marginal import askable_pairs, select_pairs
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray
 from likewise.active.strategies._random import RandomPairs
-from likewise.active.strategies._rows import standardized
+from likewise.active.strategies._scaling import standardized
 from likewise.base import integer
 from likewise.supervision._links import Links
 

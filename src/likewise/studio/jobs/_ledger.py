@@ -11,7 +11,7 @@ from likewise._reasons import Reason
 from likewise.active import Question, Reply
 from likewise.active._questions import Key
 from likewise.exceptions import LikewiseError
-from likewise.studio._standing import undone_by
+from likewise.studio._undone import undone_by
 from likewise.studio.records import StoredEvent
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from likewise.active import Reply
 from likewise.active._stopping import _changed as changed_between
-from likewise.studio.jobs._view import HeldInterview
+from likewise.studio.jobs._sampled_interview import HeldInterview
 
 _STEP, _LAST = 5, 10
 _AT_ONCE = 4  # so many fits at most before the curve is shown as far as it goes

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from likewise.active import Pool, Question
 from likewise.active._questions import Key
 from likewise.active._state import checked_rows
-from likewise.studio.jobs._groups import Labels, doubt_of, groups_of, renumbered
+from likewise.studio.jobs._agreement_of_people import Settled, settle, standing_of
+from likewise.studio.jobs._group_numbers import Labels, doubt_of, groups_of, renumbered
 from likewise.studio.jobs._ledger import Counted, Ledger
-from likewise.studio.jobs._people import Settled, settle, standing_of
 from likewise.studio.jobs._progress import Curve, Kept, advice
-from likewise.studio.jobs._view import IntArray, View, quiet
+from likewise.studio.jobs._sampled_interview import IntArray, View, quiet
 from likewise.studio.records import (
     Conflict,
     OddAnswer,

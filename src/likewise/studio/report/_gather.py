@@ -15,7 +15,8 @@ from likewise import __version__
 from likewise.exceptions import LikewiseError
 from likewise.studio.exports import Snapshot, group_names, hints_of
 from likewise.studio.records import Item, Layout, Picture, Progress, Standing, StoredEvent
-from likewise.studio.report._data import (
+from likewise.studio.report._map_picture import map_picture
+from likewise.studio.report._report_data import (
     AnswerShown,
     ConflictShown,
     GroupShown,
@@ -25,12 +26,11 @@ from likewise.studio.report._data import (
     Shown,
     TimeShown,
 )
-from likewise.studio.report._map import map_picture
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
     from likewise.studio.project import Project
-    from likewise.studio.study.report import Section
+    from likewise.studio.study.study_report import Section
 
 _TYPICAL, _DOUBTFUL = 6, 3  # examples of each group
 _MOST_GROUPS = 40  # more are listed without examples, so that the page stays a page
@@ -157,7 +157,7 @@ def _item(project: Project, item: Item) -> Shown:
 
 
 def _groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tuple[GroupShown, ...]:
-    from likewise.studio.service._groups import color_of
+    from likewise.studio.service._group_pages import color_of
 
     largest = sorted(picture.groups, key=lambda group: -group.size)[:_MOST_GROUPS]
     shown = {group.number for group in largest}
@@ -277,7 +277,7 @@ def _study(
     if project.settings.study is None:
         return (), None
     from likewise.studio.study import Study, StudyOptions
-    from likewise.studio.study.report import study_report, study_sections
+    from likewise.studio.study.study_report import study_report, study_sections
 
     items = project.items
     options = StudyOptions.from_json(project.settings.study)

@@ -15,9 +15,9 @@ from html import escape
 from importlib.resources import files
 from itertools import count
 
-from likewise.studio.report import _parts
-from likewise.studio.report._data import ReportData
-from likewise.studio.report._html import text
+from likewise.studio.report import _sections
+from likewise.studio.report._elements import text
+from likewise.studio.report._report_data import ReportData
 
 
 @cache
@@ -53,7 +53,7 @@ def report_html(data: ReportData) -> str:
         f"<title>{text(data.title)}: report</title>\n<style>{style()}</style>\n</head>\n<body>\n"
         f'<header>\n<h1>{text(data.title)}</h1>\n<p class="soft">{text(_lead(data))}</p>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n</header>\n'
-        f"<main>\n{_parts.figures(data)}{bodies}</main>\n"
+        f"<main>\n{_sections.figures(data)}{bodies}</main>\n"
         f"<footer><p>Made by likewise {text(data.version)} on {text(data.made)}.</p></footer>\n"
         "</body>\n</html>\n"
     )
@@ -67,15 +67,15 @@ def _lead(data: ReportData) -> str:
 
 
 _PARTS: tuple[tuple[str, Callable[[ReportData], str]], ...] = (
-    ("Groups", _parts.groups),
-    ("Map", _parts.map_),
-    ("How the groups settled", _parts.curve),
-    ("People", _parts.people),
-    ("Time", _parts.time),
-    ("Contradictions", _parts.conflicts),
-    ("Hints used", _parts.hints),
-    ("Study", _parts.study),
-    ("The result in Python", _parts.python),
+    ("Groups", _sections.groups),
+    ("Map", _sections.map_),
+    ("How the groups settled", _sections.curve),
+    ("People", _sections.people),
+    ("Time", _sections.time),
+    ("Contradictions", _sections.conflicts),
+    ("Hints used", _sections.hints),
+    ("Study", _sections.study),
+    ("The result in Python", _sections.python),
 )
 
 

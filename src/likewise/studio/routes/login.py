@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from likewise.studio.routes._common import Body, TheStudio, Who, cookie_of, documented, shown
-from likewise.studio.service._people import SESSION_SECONDS
+from likewise.studio.service._accounts import SESSION_SECONDS
 from likewise.studio.service._views import DoneView, MeView, WhoView
 
 router: APIRouter = APIRouter(tags=["people"])

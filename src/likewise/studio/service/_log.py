@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from likewise._reasons import Reason
-from likewise.studio._standing import UNCOUNTED
+from likewise.studio._undone import UNCOUNTED
 from likewise.studio.records import QueuedQuestion, StoredEvent
 
 Key = tuple[str, tuple[str, ...]]

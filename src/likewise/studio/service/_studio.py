@@ -13,10 +13,10 @@ from likewise import __version__
 from likewise.exceptions import LikewiseError, NotAllowedError, NotFoundError
 from likewise.studio.project import Project
 from likewise.studio.records import FromWorker, Item, Person
-from likewise.studio.service._asking import Asking
-from likewise.studio.service._groups import Groups
+from likewise.studio.service._accounts import People
+from likewise.studio.service._group_pages import Groups
 from likewise.studio.service._hub import Hub, Teller
-from likewise.studio.service._people import People
+from likewise.studio.service._questions_and_answers import Asking
 from likewise.studio.service._views import ItemView, MeView, item_view, who_view
 from likewise.studio.store import Store, open_store
 

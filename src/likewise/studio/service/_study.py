@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from likewise.exceptions import BadRequestError, ConflictError, StudyError
 from likewise.studio.project import Project
 from likewise.studio.records import NewEvent, Person, QueuedQuestion, StoredEvent
-from likewise.studio.service._events import append
+from likewise.studio.service._append import append
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._views import DoneView, StudyView
 from likewise.studio.store import Transaction

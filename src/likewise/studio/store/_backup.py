@@ -12,7 +12,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from likewise.exceptions import StoreError
-from likewise.studio.store._errors import of_sqlite
+from likewise.studio.store._store_errors import of_sqlite
 
 
 def back_up(connection: sa.Connection, folder: Path, revision: str) -> Path:

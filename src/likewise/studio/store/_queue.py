@@ -13,7 +13,7 @@ from likewise._reasons import Reason
 from likewise.exceptions import BadValueError
 from likewise.studio.records import QueuedQuestion
 from likewise.studio.store import _values
-from likewise.studio.store._base import Base, Both
+from likewise.studio.store._connection import Base, Both
 from likewise.studio.store._schema import leases, questions
 
 _COLUMNS: Any = (questions.c.id, questions.c.kind, questions.c["items"], questions.c.score, questions.c.why)

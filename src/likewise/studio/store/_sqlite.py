@@ -20,9 +20,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from likewise.exceptions import StoreError, TransactionUndoneError, UnreachableError
-from likewise.studio.store._errors import of_sqlite
 from likewise.studio.store._migrate import migrate
 from likewise.studio.store._store import Store, touch
+from likewise.studio.store._store_errors import of_sqlite
 from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")

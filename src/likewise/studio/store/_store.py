@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from likewise.exceptions import BadValueError
-from likewise.studio.store._base import iso_now
+from likewise.studio.store._connection import iso_now
 from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")

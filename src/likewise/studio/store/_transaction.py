@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from likewise.studio.store._events import Events
-from likewise.studio.store._people import People
+from likewise.studio.store._event_table import Events
+from likewise.studio.store._people_table import People
 from likewise.studio.store._queue import Queue
 
 

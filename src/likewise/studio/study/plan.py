@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import StudyError
-from likewise.studio._standing import undone_by, undos_of
+from likewise.studio._undone import undone_by, undos_of
 from likewise.studio.records import QueuedQuestion, StoredEvent
 from likewise.studio.study.options import QuestionKind, StudyOptions
 from likewise.studio.study.pool import Asked, draw_pool, marked_pool, right_answer

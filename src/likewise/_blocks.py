@@ -1,0 +1,658 @@
+"""Block-wise access to data in memory, on disk or on Dask.
+
+A pass applies a function to each block of rows and returns the results in order. The blocks depend neither
+on the number of threads nor on where the data are stored, and sums are added up in a fixed order, so the same
+rows always give the same sums. Values that a pass stores for each row, such as labels or distances, stay with
+the data. They can be recomputed from little information if they are lost.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from likewise import _threads
+from likewise._atomic_files import naming_file
+
+T = TypeVar("T")
+Self = TypeVar("Self", bound="Rows")
+
+
+@dataclass(eq=False)
+class Block:
+    """One block of rows in a pass.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        The rows of the block, in C order.
+    rows : slice
+        The position of the block among all rows.
+    weight : ndarray of shape (n,)
+        The weight of each row.
+    kept : ndarray or None
+        The part of the column that belongs to the block. Changes to it are stored.
+    """
+
+    X: np.ndarray
+    rows: slice
+    weight: np.ndarray
+    kept: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def weight_without(self, rows: np.ndarray) -> np.ndarray:
+        """Return the weights with 0 for the rows of the block that are in `rows`.
+
+        `rows` are ascending positions among all rows. The result is valid until the next call in the same
+        thread.
+        """
+        first, last = np.searchsorted(rows, [self.rows.start, self.rows.stop])
+        if first == last:
+            return self.weight
+        weight = _threads.scratch("weight", self.weight.shape, np.float64)
+        weight[...] = self.weight
+        weight[rows[first:last] - self.rows.start] = 0.0
+        return weight
+
+
+Work = Callable[[Block], T]
+Recipe = Callable[[Block], np.ndarray]
+
+
+class Column:
+    """Values for each row, stored block by block beside the data.
+
+    Attributes
+    ----------
+    recipe : callable
+        Computes the values of a block from its :class:`Block`. It needs little other information, so lost
+        values can be recomputed bit for bit, and it must be cheap to send to another process.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+
+
+class _LocalColumn(Column):
+    """A column in this process: one array, one array for each block, or none (computed at each use)."""
+
+    def __init__(self, recipe: Recipe, parts: list[np.ndarray | None], held: np.ndarray | None) -> None:
+        super().__init__(recipe)
+        self.parts, self.held = parts, held
+        self.made = [False] * len(parts)
+
+    def part(self, number: int, block: Block, afresh: bool) -> np.ndarray | None:
+        """Return the part of a block. With `afresh`, the caller overwrites it without reading it."""
+        here = self.parts[number]
+        if here is None:
+            return None if afresh else self.recipe(block)
+        if not self.made[number] and not afresh:
+            here[...] = self.recipe(block)
+        self.made[number] = True
+        return here
+
+
+class Rows(ABC):
+    """Weighted rows of one dtype, divided into blocks.
+
+    Attributes
+    ----------
+    shape : tuple of (int, int)
+        The numbers of rows and columns.
+    dtype : numpy.dtype
+        The dtype of the blocks: float32 or float64.
+    blocks : sequence of slice
+        The blocks, in order. They cover every row once; a block may be empty.
+    threads : int
+        The number of threads that a pass uses.
+    names : sequence of str or None
+        The names of the columns, if known.
+    elsewhere : bool
+        Whether the rows are stored outside this process.
+    total_weight, heaviest : float
+        The sum and the maximum of the weights.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+    blocks: Sequence[slice]
+    threads: int = 1
+    names: Sequence[str] | None = None
+    elsewhere: bool = False
+    _weight: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def read(self, rows: slice) -> np.ndarray:
+        """Return one block of rows.
+
+        Parameters
+        ----------
+        rows : slice
+            The positions of the rows, usually one of `blocks`.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in C order.
+        """
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Return a small number of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in the order of `rows`.
+        """
+
+    @abstractmethod
+    def through(self, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
+        """Transform the rows with a function.
+
+        Parameters
+        ----------
+        function : callable
+            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
+
+        Returns
+        -------
+        rows : Rows
+            The transformed rows.
+        """
+
+    # ------------------------------------------------------------------ weights
+
+    def weighed(self: Self, weight: np.ndarray | None) -> Self:
+        """Return the same rows with other weights.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n_samples,) or None
+            The weight of each row; None gives each row the weight 1.
+
+        Returns
+        -------
+        rows : Rows
+            A shallow copy with these weights.
+        """
+        weighed = copy(self)
+        weighed._weight = weight
+        return weighed
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.weight_by_block().sum())  # in the same order for every kind of storage
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight."""
+        return 1.0 if self._weight is None else float(self._weight.max())
+
+    def weight_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the weights of a small number of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        weight : ndarray of shape (n,)
+            Their weights.
+        """
+        return np.ones(len(rows)) if self._weight is None else self._weight[rows]
+
+    def weight_by_block(self) -> np.ndarray:
+        """Return the total weight of each block.
+
+        Returns
+        -------
+        weight : ndarray of shape (n_blocks,)
+            The sum of the weights of the rows in each block.
+        """
+        if self._weight is None:
+            return np.array([float(rows.stop - rows.start) for rows in self.blocks])
+        return np.array([float(self._weight[rows].sum()) for rows in self.blocks])
+
+    def _weight_within(self, rows: slice) -> np.ndarray:
+        if self._weight is None:
+            return _threads.ones(rows.stop - rows.start)
+        return np.ascontiguousarray(self._weight[rows])
+
+    # ------------------------------------------------------------------ passes
+
+    def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
+        """Create a column of values, which are computed when they are first used.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The type of the values.
+        recipe : callable
+            Computes the values of a :class:`Block`.
+        width : int, optional
+            Store `width` values for each row, as an array of shape (width, n) for a block of n rows. Such a
+            column may be recomputed at every use where storing it would take too much space. By default one
+            value is stored for each row.
+
+        Returns
+        -------
+        column : Column
+            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`whole`.
+        """
+        if width is not None:
+            parts: list[np.ndarray | None] = [
+                np.empty((width, rows.stop - rows.start), dtype=dtype) for rows in self.blocks
+            ]
+            return _LocalColumn(recipe, parts, None)
+        held = self._held(np.dtype(dtype))
+        return _LocalColumn(recipe, [held[rows] for rows in self.blocks], held)
+
+    def _held(self, dtype: np.dtype) -> np.ndarray:
+        return np.empty(len(self), dtype=dtype)
+
+    def map(
+        self,
+        work: Work[T],
+        column: Column | None = None,
+        *,
+        becomes: Recipe | None = None,
+        afresh: bool = False,
+        only: Sequence[int] | None = None,
+    ) -> Iterator[T]:
+        """Yield the result of ``work(block)`` for each block, in order.
+
+        At most one block for each thread is in memory at a time. `work` may run in another process: it must
+        not refer to large objects, and its only effects are its return value and what it writes to
+        ``block.kept``.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each :class:`Block`.
+        column : Column, optional
+            The column whose values are available as ``block.kept``.
+        becomes : callable, optional
+            The new recipe of the column, if `work` writes to it. It applies to the whole column, so the pass
+            must visit every block.
+        afresh : bool, default=False
+            Whether `work` overwrites the column without reading it; ``block.kept`` is then None where the
+            column is not stored.
+        only : sequence of int, optional
+            The indices of the blocks to visit. All by default.
+
+        Yields
+        ------
+        result : object
+            The result for one block.
+        """
+        numbers = range(len(self.blocks)) if only is None else only
+        local = column if isinstance(column, _LocalColumn) else None
+
+        def on_block(number: int) -> T:
+            rows = self.blocks[number]
+            block = Block(self.read(rows), rows, self._weight_within(rows))
+            if local is not None:
+                block.kept = local.part(number, block, afresh)
+            return work(block)
+
+        with _threads.block_map(self.threads) as each:
+            yield from each(on_block, list(numbers))
+        if column is not None and becomes is not None:
+            column.recipe = becomes
+
+    def sum(
+        self,
+        work: Work[T],
+        column: Column | None = None,
+        *,
+        becomes: Recipe | None = None,
+        afresh: bool = False,
+    ) -> T:
+        """Sum the results of ``work(block)`` over the blocks, always in the same order.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each :class:`Block`; its results are added with ``+``.
+        column : Column, optional
+            The column whose values are available as ``block.kept``.
+        becomes : callable, optional
+            The new recipe of the column, if `work` writes to it.
+        afresh : bool, default=False
+            Whether `work` overwrites the column without reading it.
+
+        Returns
+        -------
+        total : object
+            The sum of the results.
+        """
+        return added(self.map(work, column, becomes=becomes, afresh=afresh))
+
+    def whole(self, column: Column, renumber: np.ndarray | None = None) -> Any:
+        """Return the values of a column for all rows. The column must not be used afterwards.
+
+        Parameters
+        ----------
+        column : Column
+            A column with one value for each row.
+        renumber : ndarray, optional
+            Replace each value i by ``renumber[i]``.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            The values, which the caller owns; a Dask array for rows on a cluster.
+        """
+        assert isinstance(column, _LocalColumn)
+        assert column.held is not None
+        if not all(column.made):
+            for _ in self.map(_nothing, column):
+                pass
+        if renumber is not None:
+            for rows in self.blocks:
+                column.held[rows] = renumber[column.held[rows]]
+        return column.held
+
+    def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
+        """Compute an output for every row, block by block.
+
+        Parameters
+        ----------
+        work : callable
+            Maps an array of shape (n, n_features) to one of shape (n,), or (n, `width`).
+        dtype : dtype
+            The type of the output.
+        width : int, optional
+            The number of outputs for each row. By default one, without an axis of its own.
+
+        Returns
+        -------
+        out : ndarray of shape (n_samples,) or (n_samples, width)
+            The outputs; a Dask array for rows on a cluster.
+        """
+        out = self._held(np.dtype(dtype)) if width is None else np.empty((len(self), width), dtype=dtype)
+
+        def write(block: Block) -> None:
+            out[block.rows] = work(block.X)
+
+        for _ in Rows.map(self, write):
+            pass
+        return out
+
+
+# Number of rows that are transformed at a time, so that intermediate results stay in the cache.
+_PIECE = 1024
+
+
+def pass_through(
+    X: np.ndarray, functions: Iterable[Callable[[np.ndarray], np.ndarray]], out: np.ndarray
+) -> np.ndarray:
+    """Apply the functions one after another to the rows of a block, and write the result to `out`."""
+    for at in range(0, len(X), _PIECE):
+        piece = X[at : at + _PIECE]
+        for function in functions:
+            piece = function(piece)
+        out[at : at + _PIECE] = piece
+    return out
+
+
+def _nothing(block: Block) -> None:
+    """Do nothing with a block; the pass computes its column."""
+
+
+def added(parts: Iterable[Any]) -> Any:
+    """Sum the parts with ``+`` in a fixed order: pairs of neighbours, pairs of pairs, and so on.
+
+    The sum of an aligned run of 2^p parts is a term of the whole sum, so another process can compute it and
+    the total stays the same to the last digit.
+    """
+    waiting: list[tuple[int, Any]] = []
+    for part in parts:
+        rank = 0
+        while waiting and waiting[-1][0] == rank:
+            part = waiting.pop()[1] + part
+            rank += 1
+        waiting.append((rank, part))
+    total = waiting.pop()[1]
+    while waiting:
+        total = waiting.pop()[1] + total
+    return total
+
+
+class ArrayRows(Rows):
+    """An array in memory."""
+
+    def __init__(self, X: np.ndarray, blocks: Sequence[slice] | None = None, threads: int = 1) -> None:
+        self._X = X
+        self.shape, self.dtype, self.threads = (X.shape[0], X.shape[1]), X.dtype, threads
+        self.blocks = _threads.row_blocks(len(X)) if blocks is None else blocks
+
+    def read(self, rows: slice) -> np.ndarray:
+        """Return a view of one block; see :meth:`Rows.read`."""
+        return self._X[rows]
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Return a small number of rows; see :meth:`Rows.take`."""
+        return self._X[rows]
+
+    def through(self, function: Callable[[np.ndarray], np.ndarray]) -> ArrayRows:
+        """Apply the function once, block by block, and store the result; see :meth:`Rows.through`."""
+        out = np.empty(self.shape, dtype=self.dtype)
+
+        def write(rows: slice) -> None:
+            pass_through(self._X[rows], (function,), out[rows])
+
+        with _threads.block_map(self.threads) as each:
+            for _ in each(write, list(self.blocks)):
+                pass
+        return ArrayRows(out, self.blocks, self.threads).weighed(self._weight)
+
+
+# Columns of files that are larger than this are stored in a scratch file.
+_HELD_BYTES = 64_000_000
+
+
+class MappedRows(Rows):
+    """Rows of a memory-mapped file in C or Fortran order; each block is copied when it is needed.
+
+    The operating system reads ahead, and with several threads blocks are read while others are processed.
+    """
+
+    shape: tuple[int, int]
+    threads: int
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        blocks: Sequence[slice] | None = None,
+        *,
+        threads: int = 1,
+        functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = (),
+        scratch: Any = None,
+    ) -> None:
+        self._X, self._functions, self._scratch = X, functions, scratch
+        self.shape, self.threads = (X.shape[0], X.shape[1]), threads
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self.blocks: Sequence[slice] = _threads.row_blocks(len(X)) if blocks is None else blocks
+
+    def _made(self, raw: np.ndarray) -> np.ndarray:
+        # Convert to a plain array first: arithmetic on a memmap has an overhead at every step.
+        block = np.asarray(raw, dtype=self.dtype)
+        if not self._functions:
+            return np.ascontiguousarray(block)
+        return pass_through(block, self._functions, np.empty(block.shape, dtype=self.dtype))
+
+    def read(self, rows: slice) -> np.ndarray:
+        """Read one block from the file.
+
+        Parameters
+        ----------
+        rows : slice
+            The positions of the rows, usually one of `blocks`.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in C order.
+        """
+        return self._made(self._X[rows])
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Read a small number of rows from the file.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in the order of `rows`.
+        """
+        return self._made(self._X[rows])
+
+    def through(self, function: Callable[[np.ndarray], np.ndarray]) -> MappedRows:
+        """Transform the rows with a function, which is applied to each block when it is read.
+
+        Parameters
+        ----------
+        function : callable
+            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
+
+        Returns
+        -------
+        rows : MappedRows
+            The transformed rows.
+        """
+        functions = (*self._functions, function)
+        rows = MappedRows(
+            self._X, self.blocks, threads=self.threads, functions=functions, scratch=self._scratch
+        )
+        return rows.weighed(self._weight)
+
+    def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
+        """Create a column of values, which are computed when they are first used.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The type of the values.
+        recipe : callable
+            Computes the values of a :class:`Block`.
+        width : int, optional
+            The number of values for each row. Such a column is not stored but recomputed at every use. By
+            default one value is stored for each row.
+
+        Returns
+        -------
+        column : Column
+            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`whole`.
+        """
+        if width is not None:
+            return _LocalColumn(recipe, [None] * len(self.blocks), None)
+        return super().column(dtype, recipe)
+
+    def _held(self, dtype: np.dtype) -> np.ndarray:
+        if len(self) * dtype.itemsize <= _HELD_BYTES:
+            return super()._held(dtype)
+        with tempfile.TemporaryFile(dir=self._scratch) as file:  # deleted together with the array
+            if hasattr(os, "posix_fallocate"):  # else a full disk would kill the process at the first write
+                with naming_file(self._scratch or tempfile.gettempdir()):
+                    os.posix_fallocate(file.fileno(), 0, len(self) * dtype.itemsize)
+            return np.memmap(file, dtype=dtype, mode="w+", shape=(len(self),))
+
+    def map(self, work: Work[T], column: Column | None = None, **how: Any) -> Iterator[T]:
+        """Yield the result of ``work(block)`` for each block, in order.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each :class:`Block`.
+        column : Column, optional
+            The column whose values are available as ``block.kept``.
+        **how
+            Passed to :meth:`Rows.map`.
+
+        Returns
+        -------
+        results : iterator
+            The results for the blocks.
+        """
+        _check_whole(self._X)
+        return super().map(work, column, **how)
+
+
+# Data stored outside this process: the package that defines the type, and the function that makes it Rows.
+_ELSEWHERE = {"dask": ("likewise.distributed", "rows_of")}
+
+
+def lies_elsewhere(X: Any) -> bool:
+    """Return whether X is stored outside this process, like a Dask array."""
+    return type(X).__module__.partition(".")[0] in _ELSEWHERE
+
+
+def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
+    """Return an array, a memory map or a Dask collection as :class:`Rows`; rows are returned as they are."""
+    if isinstance(X, Rows):
+        return X if weight is None else X.weighed(weight)
+    if lies_elsewhere(X):
+        room, maker = _ELSEWHERE[type(X).__module__.partition(".")[0]]
+        rows: Rows = getattr(importlib.import_module(room), maker)(X)
+    elif isinstance(X, np.memmap):
+        rows = MappedRows(X, threads=threads)
+    else:
+        rows = ArrayRows(X, threads=threads)
+    return rows if weight is None else rows.weighed(weight)
+
+
+def drawn_rows(n_rows: int, size: int, rng: np.random.RandomState) -> np.ndarray:
+    """Draw `size` distinct rows of `n_rows`, in ascending order, with memory for O(size) rows."""
+    if n_rows <= 4 * size:
+        return np.sort(rng.permutation(n_rows)[:size])
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < size:  # usually once, since more rows are drawn than needed
+        more = rng.randint(0, n_rows, size=size + size // 4, dtype=np.int64)
+        drawn = np.unique(np.concatenate([drawn, more]))
+    return drawn[np.sort(rng.permutation(len(drawn))[:size])]
+
+
+def block_rows_within(memory: int, n_features: int) -> int:
+    """Return the number of rows in a block that one thread can process within `memory` bytes.
+
+    It is at most the default number. A pass needs at most two float64 copies of a block beside the block
+    itself, and about ten numbers for each row.
+    """
+    return max(1, min(_threads.BLOCK_ROWS, memory // (24 * n_features + 80)))
+
+
+def _check_whole(X: np.ndarray) -> None:
+    """Refuse a memory map whose file was truncated: reading beyond its end would kill the process."""
+    name = getattr(X, "filename", None)
+    if not isinstance(X, np.memmap) or name is None or not os.path.isfile(name):
+        return  # a deleted file stays readable as long as it is mapped
+    size, needed = os.path.getsize(name), X.offset + X.nbytes
+    if size < needed:
+        raise OSError(f"{name} has shrunk from {needed:,} to {size:,} bytes since it was opened.")

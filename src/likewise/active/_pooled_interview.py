@@ -1,0 +1,218 @@
+"""An interview about very many rows: one about a pool of them, which is chosen anew as answers come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._blocks import Block, Rows
+from likewise._threads import n_threads
+from likewise.active._history import Contradiction, Event
+from likewise.active._pool import LARGE, Pool, inside
+from likewise.active._questions import Key, Question, Reply
+from likewise.active._state import State
+from likewise.active._stopping import Outlook
+from likewise.active._survey import IntArray, Survey
+from likewise.active._suspects import Suspect
+from likewise.exceptions import SupervisionError
+
+if TYPE_CHECKING:
+    from likewise.active._interview import Interview
+
+_KEPT = 3  # so many choices of a pool are kept, for answers that are undone
+_AT_ONCE = 4_096  # so many rows are labelled at a time: a model may compare each with all of the pool
+
+
+class Pooled:
+    """The interview about the pool, made anew whenever the pool changes.
+
+    The pool follows from the rows, the seed and the answers alone: the first rows, those that standing events
+    and hints name, and, after every so many answers, the rows in doubt by a model that knows the first rows
+    and the answers until then. So an answer that is undone brings the pool back, and a file need not hold it.
+
+    Parameters
+    ----------
+    owner : Interview
+        The interview about all rows. Its events are in the numbers of these.
+    all_rows : Rows
+        The rows.
+    pool : Pool
+        How candidates are chosen.
+    """
+
+    def __init__(self, owner: Interview, all_rows: Rows, pool: Pool) -> None:
+        self.owner, self.all_rows, self.pool = owner, all_rows, pool
+        pool.check_size(len(all_rows))
+        if (owner.n_clusters or 0) > pool.size:
+            raise ValueError(
+                f"Interview: n_clusters={owner.n_clusters}, but pool.size={pool.size}. Make it larger."
+            )
+        self._hinted = owner.given.named()[0]
+        if len(self._hinted) > LARGE:
+            raise SupervisionError(
+                f"Interview: the hints name {len(self._hinted):,} rows, and all of them would have to be in "
+                f"the pool; at most {LARGE:,} can be. Give fewer of them, or look at all rows with pool=None."
+            )
+        self._chosen: list[tuple[tuple[Reply, ...], IntArray]] = []  # by the answers they follow from
+        self._inner: tuple[IntArray, Interview] | None = None
+        self._labels: tuple[npt.NDArray[Any], Any] | None = None  # those of the pool, and of all rows
+
+    @cached_property
+    def _start(self) -> Any:
+        """The model of the first pool before any answer: others begin like it, so that clusters stay."""
+        rows = self._by(())
+        return self.owner._about(self.all_rows.take(rows), self.owner.given._among(rows)).model_
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The sample that pools are chosen from."""
+        return self.pool.survey(self.all_rows, seed=self.owner.seed)
+
+    # ------------------------------------------------------------------ the pool
+
+    def rows(self) -> IntArray:
+        """Return the rows of the pool by the events that count, ascending."""
+        replies = self.owner.replies
+        due = 0 if self.owner.model is None else len(replies) - len(replies) % self.pool.every
+        chosen = self._by(replies[:due])
+        named = self._named(event.question for event in self.owner._events())
+        return chosen if inside(chosen, named) else np.union1d(chosen, named)
+
+    def _named(self, questions: Iterable[Question]) -> IntArray:
+        told = np.array([row for question in questions for row in question.rows], dtype=np.int64)
+        return np.union1d(self._hinted, told)
+
+    def _by(self, replies: tuple[Reply, ...]) -> IntArray:
+        """Return the pool chosen by so many answers."""
+        for before, rows in self._chosen:
+            if before == replies:
+                return rows
+        of: dict[str, Any] = {
+            "named": self._named(reply.question for reply in replies),
+            "seed": self.owner.seed,
+            "survey": self.survey,
+        }
+        rows = self.pool.first(self.all_rows, **of)
+        if replies:
+            inner = self._about(rows, [Event("answer", reply.question, reply) for reply in replies])
+            model, labels = inner._fitted()
+            rows = self.pool.refreshed(self.all_rows, rows, labels, model=model, **of)
+        self._chosen = [(replies, rows), *self._chosen[: _KEPT - 1]]
+        return rows
+
+    # ------------------------------------------------------------------ the interview about it
+
+    def _about(self, rows: IntArray, events: Sequence[Event]) -> Interview:
+        """Return an interview about some rows that holds these events."""
+        inner = self.owner._about(self.all_rows.take(rows), self.owner.given._among(rows))
+        if self.owner.model is not None:
+            inner._fits.like = self._start
+        inner._hold([event.renumber(partial(_place, rows)) for event in events])
+        return inner
+
+    def interview(self) -> Interview:
+        """Return the interview about the pool, which holds the events that count."""
+        rows, events = self.rows(), self.owner._events()
+        if self._inner is None or not np.array_equal(self._inner[0], rows):
+            self._inner = (rows, self._about(rows, events))
+        inner = self._inner[1]
+        inner._hold([event.renumber(partial(_place, rows)) for event in events])
+        inner.strategy = self.owner.strategy  # it may be changed at any time
+        return inner
+
+    def chosen(self, n: int, pending: frozenset[Any]) -> list[Question]:
+        """Return up to n questions about the pool, in the numbers of all rows."""
+        return [self._outside(question) for question in self.interview()._chosen(n, self._inside(pending))]
+
+    def state(self, pending: frozenset[Any]) -> State:
+        """Return what a strategy is shown, in the numbers of the pool."""
+        return self.interview()._state(self._inside(pending))
+
+    def _outside(self, question: Question) -> Question:
+        return question.renumber(partial(_number, self.rows()))
+
+    def _inside(self, keys: frozenset[Any]) -> frozenset[Key]:
+        """Return keys of questions in the numbers of the pool; those about other rows are left out."""
+        rows = self.rows()
+        return frozenset(
+            (kind, tuple(_place(rows, row) for row in named)) for kind, named in keys if inside(rows, named)
+        )
+
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """Return what cannot all be true, in the numbers of all rows."""
+        inner, rows = self.interview(), self.rows()
+        own = {id(reply): told for reply, told in zip(inner.replies, self.owner.replies, strict=True)}
+        return tuple(
+            Contradiction(
+                tuple(rows[list(found.rows)].tolist()),
+                tuple(rows[list(found.chain)].tolist()),
+                tuple(own[id(reply)] for reply in found.replies),
+            )
+            for found in inner.contradictions
+        )
+
+    def suspects(self) -> tuple[Suspect, ...]:
+        """Return the answers that look wrong, in the numbers of all rows."""
+        inner, rows = self.interview(), self.rows()
+        own = {id(reply): given for reply, given in zip(inner.replies, self.owner.replies, strict=True)}
+        return tuple(
+            replace(
+                found,
+                reply=own[id(found.reply)],
+                against=tuple(own[id(reply)] for reply in found.against),
+                rows=tuple(rows[list(found.rows)].tolist()),
+            )
+            for found in inner.suspects
+        )
+
+    def progress(self, last: int) -> Outlook:
+        """Return how far the interview about the pool has come."""
+        seen = self.interview().progress(last)
+        return seen if seen.question is None else replace(seen, question=self._outside(seen.question))
+
+    def labels(self) -> Any:
+        """Return the cluster of each row: in the pool as it was fitted, elsewhere as it is predicted."""
+        inner, rows = self.interview(), self.rows()
+        model, own = inner._fitted()
+        if self._labels is None or self._labels[0] is not own:
+            self.all_rows.threads = n_threads(len(self.all_rows) * inner.X.size, None)
+            labelled = partial(_labelled, model, inner.X, rows, own.astype(np.int32))
+            self._labels = (own, self.all_rows.whole(self.all_rows.column(np.int32, labelled)))
+        return self._labels[1]
+
+
+def _place(rows: IntArray, row: int) -> int:
+    return int(np.searchsorted(rows, row))
+
+
+def _number(rows: IntArray, place: int) -> int:
+    return int(rows[place])
+
+
+def _labelled(
+    model: Any, X: npt.NDArray[Any], rows: IntArray, labels: npt.NDArray[np.int32], block: Block
+) -> npt.NDArray[np.int32]:
+    """Return the cluster of each row of a block, given those of the pool."""
+    found = np.empty(len(block), dtype=np.int32)
+    for lo in range(0, len(block), _AT_ONCE):
+        found[lo : lo + _AT_ONCE] = _extended(model, X, labels, block.X[lo : lo + _AT_ONCE])
+    low, high = np.searchsorted(rows, [block.rows.start, block.rows.stop])
+    found[rows[low:high] - block.rows.start] = labels[low:high]
+    return found
+
+
+def _extended(
+    model: Any, X: npt.NDArray[Any], labels: npt.NDArray[np.int32], others: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Return the clusters of other rows: what the model predicts, or that of the nearest row of the pool."""
+    if hasattr(model, "predict"):
+        return np.asarray(model.predict(others))
+    from sklearn.metrics import pairwise_distances_argmin
+
+    found: npt.NDArray[np.int32] = labels[pairwise_distances_argmin(others, X)]
+    return found

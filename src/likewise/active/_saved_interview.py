@@ -1,0 +1,431 @@
+"""Interviews as files: one readable JSON object, the history one event a line."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise._atomic_files import naming_file
+from likewise._blocks import Rows, drawn_rows
+from likewise._reasons import Reason
+from likewise.active import strategies
+from likewise.active._history import Event
+from likewise.active._pool import Pool
+from likewise.active._questions import Answer, OddOne, Piles, Question, Said
+from likewise.active._state import Strategy
+from likewise.active._validation import checked_data, checked_ids
+from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
+from likewise.supervision import RowIds, Supervision
+from likewise.supervision._jsonl import json_objects, json_records
+from likewise.supervision._records import Problems, hints_of, records_of
+from likewise.supervision.io import put_in_place
+
+if TYPE_CHECKING:
+    from likewise.active._interview import Interview
+
+FORMAT = "likewise interview"
+VERSION = 2  # 1 had pairs and triplets only, and no ids
+_LOOKED_AT = 10_000  # so many rows, drawn once, tell very many rows from others
+_HISTORY = '\n "history": ['
+_NEXT_EVENT = re.compile(r"[\s,]*\{")
+_END_EMPTY, _END = b"]\n}\n", b"\n ]\n}\n"  # how a file ends, without events and with them
+
+
+def save(interview: Interview, path: str | os.PathLike[str]) -> None:
+    """Write an interview beside the old file, then put it in its place."""
+    text = _document(interview, path)
+    put_in_place(path, lambda part: part.write_bytes(text.encode("utf-8")))
+
+
+def _document(interview: Interview, path: str | os.PathLike[str]) -> str:
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"{os.fspath(path)!r} cannot be written: there is no folder {folder!r}. Make it first."
+        )
+    ids = interview.ids
+    # Of rows that nothing was said of nothing is written, so that very many cost nothing.
+    named, few = interview.given.named()
+    names = RowIds(tuple(_named(named.tolist() or [0], ids or _numbered(interview.X))))
+    hints = list(json_objects(records_of(few, names)))
+    head: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "data": _described(interview.X, ids),
+        "seed": interview.seed,
+        "n_clusters": interview.n_clusters,
+        "discover": interview.discover,
+        "budget": interview.budget,
+        "errors": interview.errors,
+        "strategy": _strategy_entry(interview.strategy),
+        "model": None if interview.model_is_default else repr(interview.model),
+    }
+    if interview.pool is not None:
+        head["pool"] = dataclasses.asdict(interview.pool)
+    parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in head.items()]
+    parts += [_lines("hints", hints), _lines("history", [_event_entry(e, ids) for e in interview.history])]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+class GrowingFile:
+    """A saved interview to which events are appended, each by one write that is synced to disk.
+
+    What was saved is never written again, so that no other program's answers are replaced. A write that
+    fails leaves the file as it was.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._n_events = -1
+        self._stamp: tuple[int, ...] = ()
+
+    def save(self, interview: Interview) -> None:
+        """Write the whole interview at first, and then the events that are new."""
+        if self._n_events < 0:
+            save(interview, self.path)
+            self._stamp = _stamp(os.stat(self.path))
+            self._n_events = len(interview.history)
+        elif events := interview.history[self._n_events :]:
+            self._append([_event_entry(event, interview.ids) for event in events])
+            self._n_events += len(events)
+
+    def _append(self, entries: list[dict[str, Any]]) -> None:
+        end = _END if self._n_events else _END_EMPTY
+        lines = ",".join(f"\n  {_text(entry)}" for entry in entries)
+        added = ("," if self._n_events else "").encode() + lines.encode("utf-8") + _END
+        with naming_file(self.path), open(self.path, "r+b", buffering=0) as file:
+            if _stamp(os.fstat(file.fileno())) != self._stamp:
+                raise ChangedFileError(f"{self.path!r} was changed by another program.")
+            size = file.seek(0, os.SEEK_END)
+            try:
+                _write_at(file, size - len(end), added)
+                os.fsync(file.fileno())
+            except BaseException:
+                _write_at(file, size - len(end), end)  # over bytes that are there, which takes no room
+                file.truncate(size)
+                raise
+            finally:
+                self._stamp = _stamp(os.fstat(file.fileno()))
+
+
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _write_at(file: io.FileIO, at: int, data: bytes) -> None:
+    file.seek(at)
+    while data:  # a disk that becomes full takes a part first
+        data = data[file.write(data) or 0 :]
+
+
+def repair(path: str | os.PathLike[str]) -> int | None:
+    """Remove an incomplete last event, left by a killed process; it was never acknowledged.
+
+    Returns the number of complete events, or None if there was nothing to repair.
+    """
+    text = Path(path).read_bytes().decode("utf-8", errors="ignore")
+    try:
+        json.loads(text)
+        return None
+    except ValueError:
+        head, found, rest = text.partition(_HISTORY)
+    if not found:
+        return None
+    events: list[dict[str, Any]] = []
+    decoder, at = json.JSONDecoder(), 0
+    while match := _NEXT_EVENT.match(rest, at):
+        try:
+            event, at = decoder.raw_decode(rest, match.end() - 1)
+        except ValueError:
+            break
+        events.append(event)
+    mended = f"{head}\n{_lines('history', events)}\n}}\n"
+    put_in_place(path, lambda part: part.write_bytes(mended.encode("utf-8")))
+    return len(events)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _lines(key: str, entries: list[dict[str, Any]]) -> str:
+    inside = ",".join(f"\n  {_text(entry)}" for entry in entries)
+    return f" {json.dumps(key)}: [{inside}{chr(10) + ' ' if inside else ''}]"
+
+
+def _described(X: np.ndarray | Rows, ids: RowIds | None) -> dict[str, Any]:
+    some = X
+    if isinstance(X, Rows):
+        some = X.take(drawn_rows(len(X), _LOOKED_AT, np.random.RandomState(0)))
+    digest = RowIds.numbered(len(some)).content_digest(some)
+    described = {"rows": X.shape[0], "columns": X.shape[1], "digest": digest}
+    return described if ids is None else described | {"ids": ids.digest}
+
+
+class _Numbers(Sequence[str]):
+    """The numbers of very many rows as text, made when they are asked for."""
+
+    def __init__(self, n: int) -> None:
+        self._numbers = range(n)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, row: Any) -> Any:
+        return str(self._numbers[row])
+
+
+class _NumberedRows(RowIds):
+    """Row numbers in place of ids, for so many rows that a list of them would be in the way."""
+
+    @cached_property
+    def row_of(self) -> Any:
+        """The row that a number names."""
+        return _RowOf(len(self))
+
+
+class _RowOf(Mapping[str, int]):
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __getitem__(self, name: str) -> int:
+        if name.isdecimal() and name.isascii() and int(name) < self._n and str(int(name)) == name:
+            return int(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, range(self._n))
+
+    def __len__(self) -> int:
+        return self._n
+
+
+def _numbered(X: np.ndarray | Rows) -> RowIds:
+    """Return the numbers of rows that have no ids."""
+    return _NumberedRows(_Numbers(len(X))) if isinstance(X, Rows) else RowIds.numbered(len(X))  # type: ignore[arg-type]
+
+
+def _strategy_entry(strategy: Strategy) -> dict[str, Any]:
+    """Return what a strategy is made of; parameters that JSON cannot hold have to be given again."""
+    entry: dict[str, Any] = {"name": strategy.name, "class": type(strategy).__name__, "parameters": None}
+    if dataclasses.is_dataclass(strategy):
+        values = {part.name: getattr(strategy, part.name) for part in dataclasses.fields(strategy)}
+        try:
+            same = json.loads(_text(values)) == values
+        except (TypeError, ValueError):
+            same = False
+        entry["parameters"] = values if same else None
+    return entry
+
+
+def _event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
+    if event.kind == "undo":
+        return {"event": "undo", "of": event.undoes}
+    question = event.question
+    entry: dict[str, Any] = {"event": event.kind, "kind": question.kind}
+    entry["rows" if ids is None else "items"] = _named(question.rows, ids)
+    if event.reply is not None:
+        entry["answer"] = answer_entry(event.reply.answer, ids)
+        for name in ("annotator", "time", "seconds"):
+            entry[name] = getattr(event.reply, name)
+    entry |= {"score": question.score, "why": str(question.reason)}
+    if not question.reason.is_plain:  # for whoever shows rows under other names; `why` is for readers
+        rows = [int(row) for row in question.reason.rows]
+        entry["reason"] = {"template": question.reason.template, "rows": _named(rows, ids)}
+    return {name: value for name, value in entry.items() if value not in (None, "")}
+
+
+def answer_entry(said: Said, ids: RowIds | None) -> Any:
+    """Return a word, or an object that names rows: {"odd": 3} or {"piles": [[0, 3], [1]]}."""
+    if isinstance(said, OddOne):
+        return {"odd": _named([said.row], ids)[0]}
+    if isinstance(said, Piles):
+        return {"piles": [_named(pile, ids) for pile in said.groups]}
+    return str(said)
+
+
+def _reason_of(entry: Mapping[str, Any], ids: RowIds | None) -> Reason:
+    """Return why a question was chosen; older files have a sentence only."""
+    if "reason" not in entry:
+        return Reason.from_text(str(entry.get("why", "")))
+    document = entry["reason"]
+    return Reason(document["template"], _rows(document["rows"], ids))
+
+
+def _answer_of(entry: Any, ids: RowIds | None) -> Any:
+    """Return what an entry says; whether it fits is for the question to tell."""
+    if not isinstance(entry, dict):
+        return Answer.of(entry)
+    if set(entry) == {"odd"}:
+        return OddOne(_rows([entry["odd"]], ids)[0])
+    if set(entry) == {"piles"} and isinstance(entry["piles"], list):
+        return Piles(tuple(_rows(pile, ids) for pile in entry["piles"]))
+    raise ValueError(f"an answer is a word, an odd row or piles; got {entry!r}.")
+
+
+def _named(rows: Iterable[int], ids: RowIds | None) -> list[Any]:
+    return [row if ids is None else ids[row] for row in rows]
+
+
+def _rows(named: Any, ids: RowIds | None) -> tuple[int, ...]:
+    if not isinstance(named, list):
+        raise ValueError(f"wanted a list of rows, got {named!r}.")
+    return tuple(named) if ids is None else tuple(ids.rows(named).tolist())
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What stands in a file."""
+
+    path: str
+    content: dict[str, Any]
+
+    def interview(
+        self, make: Callable[..., Interview], X: Any, *, model: Any, strategy: Strategy | str | None, ids: Any
+    ) -> Interview:
+        """Make the interview again, for the rows that it was about."""
+        said = self.content
+        rows, pool = checked_data(X, self._pool())
+        names = self._check_data(rows, checked_ids(ids, len(rows)))
+        if model is None and said.get("model") is not None:
+            raise LikewiseError(
+                f"{self.path}: the interview was held with the model {said['model']}. "
+                "Give it again: Interview.load(path, X, model=…)."
+            )
+        chosen = self._strategy() if strategy is None else strategy
+        hints = self._hints(names or _numbered(rows))
+        try:
+            plain = {name: said[name] for name in ("n_clusters", "seed", "budget", "discover")}
+            if getattr(model, "n_clusters", None) is not None and not said["discover"]:
+                plain["n_clusters"] = None  # another model may have another number of clusters
+            plain["errors"] = said.get("errors", "learn")  # files of older versions have no such key
+            interview = make(
+                rows, model=model, strategy=chosen, supervision=hints, ids=ids, pool=pool, **plain
+            )
+        except (KeyError, ValueError) as error:
+            raise FileFormatError(f"{self.path}: the interview cannot be made again: {error}") from error
+        for number, entry in enumerate(self._get("history", list)):
+            try:
+                self._replay(interview, entry, names)
+            except (LikewiseError, KeyError, TypeError, ValueError) as error:
+                raise FileFormatError(
+                    f"{self.path}: event {number} of the history, {entry!r}, cannot be read: {error}"
+                ) from error
+        return interview
+
+    def _get(self, name: str, kind: type) -> Any:
+        value = self.content.get(name)
+        if not isinstance(value, kind):
+            raise FileFormatError(f"{self.path}: {name!r} should be a {kind.__name__}, got {value!r}.")
+        return value
+
+    def _check_data(self, X: Any, ids: RowIds | None) -> RowIds | None:
+        """Refuse other rows than those of the file, and other ids; return the ids that the file speaks of."""
+        was = dict(self._get("data", dict))
+        named = was.pop("ids", None)
+        now = _described(X, None)
+        if was != now:
+            raise FileFormatError(
+                f"{self.path}: the interview is about other rows: {was.get('rows')} x {was.get('columns')} "
+                f"with digest {was.get('digest')}; these are {now['rows']} x {now['columns']} with digest "
+                f"{now['digest']}. Give the rows as they were, in their order and scaled alike."
+            )
+        if named is None:
+            return None
+        if ids is None:
+            raise LikewiseError(
+                f"{self.path}: the rows are named by ids. Give these again: Interview.load(path, X, ids=…)."
+            )
+        if ids.digest != named:
+            raise FileFormatError(
+                f"{self.path}: the rows were named by other ids, with digest {named}; these have "
+                f"{ids.digest}. Give the ids as they were, in the order of the rows."
+            )
+        return ids
+
+    def _pool(self) -> Pool | None:
+        """Return the pool that the interview was held with, if it was."""
+        entry = self.content.get("pool")
+        if entry is None:
+            return None
+        try:
+            return Pool(**entry)
+        except (TypeError, ValueError) as error:
+            raise FileFormatError(f"{self.path}: the pool {entry!r} cannot be made: {error}") from error
+
+    def _strategy(self) -> Strategy:
+        entry = self._get("strategy", dict)
+        found = getattr(strategies, str(entry.get("class")), None)
+        if entry.get("class") not in strategies.__all__ or found is None or entry.get("parameters") is None:
+            raise LikewiseError(
+                f"{self.path}: the strategy {entry.get('name')!r} cannot be made from the file. "
+                "Give it again: Interview.load(path, X, strategy=…)."
+            )
+        try:
+            made: Strategy = found(**entry["parameters"])
+        except TypeError as error:
+            raise FileFormatError(f"{self.path}: the strategy {entry!r} cannot be made: {error}.") from error
+        return made
+
+    def _hints(self, ids: RowIds) -> Supervision:
+        problems = Problems(self.path, word=", hint ")
+        objects = list(enumerate(self._get("hints", list), start=1))
+        for number, value in objects:
+            if not isinstance(value, dict):
+                problems.add(number, f"wanted an object, got {value!r}.")
+        problems.settle()
+        return hints_of(json_records(objects, problems), ids, problems)
+
+    @staticmethod
+    def _replay(interview: Interview, entry: dict[str, Any], ids: RowIds | None) -> None:
+        """Do again what an entry of the history says."""
+        if entry["event"] == "undo":
+            interview._undo_event(entry["of"])
+            return
+        rows = _rows(entry["rows" if ids is None else "items"], ids)
+        question = Question(entry["kind"], rows, entry.get("score"), _reason_of(entry, ids))
+        if entry["event"] == "skip":
+            interview.skip(question)
+        elif entry["event"] == "answer":
+            told = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
+            interview.tell(question, _answer_of(entry["answer"], ids), **told)
+        else:
+            raise ValueError(f"no such event: {entry['event']!r}.")
+
+
+def read(path: str | os.PathLike[str]) -> Saved:
+    """Read a file and check that it is a whole interview of a version that is known."""
+    name = os.fspath(path)
+    try:
+        content = json.loads(Path(path).read_bytes().decode("utf-8"))
+    except ValueError as error:
+        raise FileFormatError(
+            f"{name}: not a saved interview, or one that is cut short: {error}. "
+            "Files are put in place whole, so look for a copy made by hand or a failed download."
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise FileFormatError(f"{name}: not a saved interview: it does not say “format: {FORMAT}”.")
+    version = content.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise FileFormatError(f"{name}: the version should be a whole number, got {version!r}.")
+    if version > VERSION:
+        raise FileFormatError(
+            f"{name}: the file is of version {version}, written by a newer likewise; this one reads up to "
+            f"version {VERSION}. Update likewise."
+        )
+    return Saved(name, content)

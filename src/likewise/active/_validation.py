@@ -1,0 +1,140 @@
+"""What an interview is made with, checked at its door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likewise._blocks import Block, Rows, as_rows, lies_elsewhere
+from likewise.active._pool import LARGE, Pool
+from likewise.active._questions import Question
+from likewise.active._state import NEEDS, Strategy, checked_rows
+from likewise.base import check_finite, describe_crowd, integer, warn_caller
+from likewise.exceptions import SupervisionError, TooFewClustersWarning
+from likewise.supervision import RowIds, Supervision
+from likewise.supervision._index import check_row_labels
+
+
+def whole(name: str, value: Any, *, low: int) -> int:
+    """Return a whole number of at least `low`."""
+    rule = integer(low)
+    if not rule.holds(value):
+        raise ValueError(f"Interview: {name} must be {rule.wanted}, got {value!r}.")
+    return int(value)
+
+
+def checked_data(X: Any, pool: Any) -> tuple[Any, Pool | None]:
+    """Return the rows, as an array if all of them are looked at, and the pool if only some are.
+
+    Which of both goes by their number, wherever they are: few rows of a file are read at once.
+    """
+    if pool is not None and pool != "auto" and not isinstance(pool, Pool):
+        raise TypeError(f"Interview: pool must be a Pool, 'auto' or None for none, got {pool!r}.")
+    if lies_elsewhere(X) or (isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"):
+        X = as_rows(X)
+    if not isinstance(X, Rows):
+        X = checked_rows(X)
+        if pool is None or (pool == "auto" and len(X) <= LARGE):
+            return X, None
+        return as_rows(X), Pool() if pool == "auto" else pool
+    if not len(X) or not X.shape[1]:
+        raise ValueError(f"Interview: X has {len(X)} rows and {X.shape[1]} columns; at least one is needed.")
+    check_finite(X, "Interview")
+    if len(X) > LARGE and pool is None:
+        raise ValueError(
+            f"Interview: pool=None looks at all rows in memory, and {type(X).__name__} has {len(X):,}. "
+            "Pass an array, or leave pool out."
+        )
+    if pool is None or (pool == "auto" and len(X) <= LARGE):
+        return checked_rows(np.concatenate(list(X.map(_itself)))), None
+    return X, Pool() if pool == "auto" else pool
+
+
+def _itself(block: Block) -> Any:
+    return block.X
+
+
+def checked_strategy(strategy: Any) -> Strategy:
+    """Return what can choose questions."""
+    if isinstance(strategy, type) or not all(hasattr(strategy, part) for part in ("name", "needs", "choose")):
+        raise TypeError(
+            "Interview: strategy must be one such as RandomPairs(), with name, needs and choose, or the name "
+            f"of one, such as 'npu'; got {strategy!r}."
+        )
+    if unknown := set(strategy.needs) - set(NEEDS):
+        raise ValueError(
+            f"Interview: the strategy {strategy.name!r} needs {', '.join(map(repr, sorted(unknown)))}; "
+            f"expected any of {', '.join(map(repr, NEEDS))}, or an empty set if it needs no model."
+        )
+    found: Strategy = strategy
+    return found
+
+
+def checked_hints(supervision: Any, n_samples: int, X: Any) -> Supervision:
+    """Return the hints that were given, which must speak of the rows."""
+    if supervision is None:
+        return Supervision.none(n_samples)
+    if not isinstance(supervision, Supervision) or supervision.n_samples != n_samples:
+        raise SupervisionError(
+            f"Interview: supervision must be hints for the {n_samples} rows, got {supervision!r}. Make some "
+            "with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
+        )
+    check_row_labels(supervision, X, "Interview")
+    return supervision
+
+
+def checked_ids(ids: Any, n_samples: int) -> RowIds | None:
+    """Return the names of the rows, if there are any."""
+    if ids is None:
+        return None
+    names = RowIds.of(ids)
+    if len(names) != n_samples:
+        raise SupervisionError(f"Interview: ids must be one a row: {n_samples}, got {len(names)}.")
+    return names
+
+
+def checked_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int) -> int | None:
+    """Return the number of clusters, by itself or as the model has it; None if it is not known."""
+    of_model = getattr(model, "n_clusters", None)
+    if discover and model is not None and of_model is None:
+        raise ValueError(
+            f"Interview: discover=True changes n_clusters, which {type(model).__name__} does not have."
+        )
+    if n_clusters is None:
+        n_clusters = 2 if discover and model is None else of_model
+    elif of_model is not None and of_model != n_clusters and not discover:
+        raise ValueError(
+            f"Interview: n_clusters={n_clusters}, but the model has n_clusters={of_model}. Say it once."
+        )
+    if n_clusters is None:
+        return None
+    k = whole("n_clusters", n_clusters, low=2)
+    if k > n_samples:
+        raise ValueError(
+            f"Interview: n_clusters={k}, but there are only {n_samples} rows. Ask for fewer clusters."
+        )
+    return k
+
+
+def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
+    """Warn if the hints keep more rows apart from one another than there are clusters."""
+    if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
+        return
+    rows, few = hints.only("links").named()
+    crowd = describe_crowd(
+        TooFewClustersWarning, "Interview", few.closure(on_conflict="drop"), n_clusters, few, rows
+    )
+    if crowd is not None:
+        warn_caller(crowd)
+
+
+def check_question(question: Any, n_samples: int) -> None:
+    """Refuse what is not a question about the rows."""
+    if not isinstance(question, Question):
+        raise SupervisionError(f"wanted a Question, such as ask() gives, got {question!r}.")
+    if max(question.rows) >= n_samples:
+        raise SupervisionError(
+            f"the question names row {max(question.rows)}, but the rows are numbered 0 to "
+            f"{n_samples - 1}. Is it a question of another interview?"
+        )

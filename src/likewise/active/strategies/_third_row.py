@@ -1,0 +1,271 @@
+"""Triplets: a pair with a third row, so that one answer settles more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from likewise._reasons import Reason
+from likewise.active._questions import Question
+from likewise.active._state import State, Strategy
+from likewise.active.strategies._node_to_pairs import IntArray
+from likewise.active.strategies._uncertain_regions import UncertainRegions
+
+_TRIES = 8  # maximum number of other classes that are tried for the third row
+_NEAREST = 64
+
+
+@dataclass(frozen=True)
+class _OfPairs:
+    """Base class of strategies that extend the pairs of another strategy.
+
+    Parameters
+    ----------
+    pairs : Strategy, optional
+        The strategy that selects the pairs. By default ``UncertainRegions()``.
+    """
+
+    pairs: Strategy | None = None
+
+    @property
+    def _chooser(self) -> Strategy:
+        return UncertainRegions() if self.pairs is None else self.pairs
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the strategy that selects the pairs needs of the model."""
+        return self._chooser.needs
+
+    def count_answers_to_fit(self, n_answers: int) -> int:
+        """Return the number of answers that the model is fitted to.
+
+        This is decided by the strategy that selects the pairs; by default the model is fitted to all answers.
+
+        Parameters
+        ----------
+        n_answers : int
+            The number of answers so far.
+
+        Returns
+        -------
+        int
+            The number of answers that the model is fitted to, at most `n_answers`.
+        """
+        count = getattr(self._chooser, "count_answers_to_fit", None)
+        return n_answers if count is None else int(count(n_answers))
+
+
+@dataclass(frozen=True)
+class WithThird(_OfPairs):
+    """Triplets: a pair that another strategy selects, with an informative third row.
+
+    If a row is compared with a row of its most probable class, the third row is the nearest one of the next
+    class that it may belong to, so that one answer compares it with both classes. If two classes are
+    compared, the third row is of a class that is known to differ from one of them, or else a neighbour of the
+    first row. Classes that are known to differ from one of the two rows come first. NEITHER, which means that
+    all three rows belong together or that all are different, then means that all are different.
+
+    This is for models with classes, such as PropagationClustering. With other models the third row is the
+    nearest row that is known to differ from one of the two, or else the nearest row of another cluster.
+
+    A pair that was part of a triplet without a result is not asked again as a pair, until there is nothing
+    else left to ask. Pairs are asked when there are no triplets left.
+
+    Parameters
+    ----------
+    pairs : Strategy, optional
+        The strategy that selects the pairs. By default ``UncertainRegions()``.
+
+    Notes
+    -----
+    The cost is that of the pairs, and at most O(n d) for each question.
+
+    Examples
+    --------
+    >>> from likewise.active import Interview, WithThird
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
+    >>> interview = Interview(X, n_clusters=2, strategy=WithThird())
+    >>> question = interview.ask()
+    >>> question.kind, sum(row < 4 for row in question.rows) in (1, 2)
+    ('triplet', True)
+    """
+
+    name: ClassVar[str] = "triplets"
+
+    def choose(self, state: State, n: int) -> list[Question]:
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` triplets, and pairs where there is no suitable third row.
+        """
+        return _mixed(state, self._chooser, [True] * n)
+
+
+@dataclass(frozen=True)
+class Alternating(_OfPairs):
+    """Pairs and triplets in turn, so that people do not fall into a habit.
+
+    After an even number of answers the question is a pair; after an odd number it is a triplet as in
+    :class:`WithThird`.
+
+    Parameters
+    ----------
+    pairs : Strategy, optional
+        The strategy that selects the pairs. By default ``UncertainRegions()``.
+
+    Examples
+    --------
+    >>> from likewise.active import Alternating, Interview
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
+    >>> interview = Interview(X, n_clusters=2, strategy=Alternating())
+    >>> [question.kind for question in interview.ask(4)]
+    ['pair', 'triplet', 'pair', 'triplet']
+    """
+
+    name: ClassVar[str] = "both"
+
+    def choose(self, state: State, n: int) -> list[Question]:
+        """Select the next questions.
+
+        Parameters
+        ----------
+        state : State
+            The rows, the answers so far and the fitted model.
+        n : int
+            Maximum number of questions.
+
+        Returns
+        -------
+        list of Question
+            At most `n` questions, pairs and triplets in turn.
+        """
+        return _mixed(state, self._chooser, [(state.n_answers + at) % 2 == 1 for at in range(n)])
+
+
+def _mixed(state: State, pairs: Strategy, with_third: list[bool]) -> list[Question]:
+    """Return a question for each entry of `with_third`, a triplet where it is True if there is one."""
+    n = len(with_third)
+    thirds = _Thirds(state)
+    found: dict[Any, Question] = {}
+    shown = replace(state, asked=state.asked | _asked_in_triplets(state))
+    for question in pairs.choose(shown, n):
+        wanted = with_third[len(found)]
+        triplet = thirds.added(question, found) if wanted and question.kind == "pair" else None
+        chosen = question if triplet is None else triplet
+        found.setdefault(chosen.key, chosen)
+    if len(found) < n:  # ask pairs that were part of triplets without a result
+        for question in pairs.choose(state, n + len(found)):
+            if len(found) < n:
+                found.setdefault(question.key, question)
+    return list(found.values())
+
+
+def _asked_in_triplets(state: State) -> frozenset[Any]:
+    """Return the keys of the pairs that were part of a triplet."""
+    rows = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "triplet"]
+    return frozenset(("pair", pair) for three in rows for pair in combinations(sorted(three), 2))
+
+
+class _Thirds:
+    """Finds the third row for a pair."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.passed = getattr(state.model, "passed_", None)
+
+    def added(self, pair: Question, but: Any) -> Question | None:
+        """Return a triplet that contains a pair; None if no such triplet can be asked."""
+        i, j = pair.rows
+        for third, reason in self._rows(i, j):
+            if third in (i, j):
+                continue
+            question = Question.triplet(i, j, third, score=pair.score, reason=pair.reason + reason)
+            if question.key not in but and self.state.can_ask(question):
+                return question
+        return None
+
+    def _rows(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
+        if self.passed is not None:
+            yield from self._by_classes(i, j)
+        else:
+            yield from self._by_clusters(i, j)
+
+    def _by_classes(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
+        """Yield rows of other classes: first classes known to differ from one row, then by probability."""
+        passed, state = self.passed, self.state
+        assert passed is not None
+        heads = passed.heads
+        stands = np.zeros(state.n_samples, dtype=bool)
+        stands[heads] = True
+        stands |= passed.class_of >= 0
+        both_stand = bool(stands[i] and stands[j])
+        row = j if stands[i] and not stands[j] else i
+        other = i if row == j else j
+        relation_i, relation_j = state.relations(row, heads), state.relations(other, heads)
+        own = (relation_i == 1) | (relation_j == 1)
+        helps = ~own & (relation_i != -1)
+        apart = relation_j == -1
+        chance = passed.shares[row].copy()
+        if both_stand:
+            own_class = np.flatnonzero(relation_i == 1)
+            if len(own_class):
+                chance = passed.alike[own_class[0]].copy()
+            apart = apart | (relation_i == -1)
+            helps = ~own & apart
+        order = np.lexsort((-chance, ~apart))
+        for c in order[helps[order]][:_TRIES].tolist():
+            third = self._nearest(row, c)
+            yield third, Reason("{Row} is of the next class that it may belong to.", (third,))
+        if both_stand:
+            for near in passed.smoother.neighbors(row).tolist():
+                if state.knows(row, int(near)) == "unknown":
+                    yield int(near), Reason("{Row} is near to {row}.", (int(near), row))
+        yield from self._by_clusters(i, j)
+
+    def _nearest(self, row: int, c: int) -> int:
+        """Return the nearest row of a class, or its representative."""
+        passed = self.passed
+        assert passed is not None
+        rows: IntArray = np.flatnonzero(passed.class_of == c)
+        if not len(rows):
+            return int(passed.heads[c])
+        return int(rows[cdist(self.state.X[[row]], self.state.X[rows])[0].argmin()])
+
+    def _by_clusters(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
+        """Yield the nearest rows that are known to differ from one of the two, then other rows."""
+        state = self.state
+        told = np.unique(state.closure.links.rows)
+        known = state.relations(i, told), state.relations(j, told)
+        rows = told[((known[0] == -1) | (known[1] == -1)) & ((known[0] == 0) | (known[1] == 0))]
+        for row in self._near(i, rows):
+            yield row, Reason("{Row} is known to be apart from one of them.", (row,))
+        rows = np.arange(state.n_samples)
+        if state.labels is not None:
+            other = (state.labels != state.labels[i]) | (state.labels != state.labels[j])
+            rows = rows[other]
+        for row in self._near(i, rows):
+            yield row, Reason("{Row} is near to them.", (row,))
+
+    def _near(self, i: int, rows: IntArray) -> list[int]:
+        """Return the rows nearest to a row, nearest first."""
+        if not len(rows):
+            return []
+        away = cdist(self.state.X[[i]], self.state.X[rows])[0]
+        k = min(_NEAREST, len(rows))
+        near = np.argpartition(away, k - 1)[:k]
+        ordered: list[int] = rows[near[np.lexsort((rows[near], away[near]))]].tolist()
+        return ordered

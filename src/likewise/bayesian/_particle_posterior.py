@@ -1,0 +1,110 @@
+"""The posterior as a fit leaves it: particles, answers and rows, and what can be asked of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+from threadpoolctl import threadpool_limits
+
+from likewise.bayesian._answer_network import Network
+from likewise.bayesian._prior import Prior
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What a fit leaves, and what the next one may go on from.
+
+    Attributes
+    ----------
+    prior, network : Prior, Network
+        What the weights are worth, before and after the answers.
+    features : ndarray of shape (n_samples, n_columns)
+        The rows as the model sees them.
+    seen : ndarray
+        The rows that the prior of the particles looks at.
+    W : ndarray of shape (n_particles, n_clusters, n_columns)
+        The particles.
+    mode : ndarray of shape (n_clusters, n_columns)
+        The most probable weights.
+    n_refits : int
+        How many fits went on from the one before.
+    """
+
+    prior: Prior
+    network: Network
+    features: np.ndarray
+    seen: np.ndarray
+    W: np.ndarray
+    mode: np.ndarray
+    n_refits: int
+
+    def suits(self, features: np.ndarray, shape: tuple[int, ...], prior: Prior) -> bool:
+        """Tell whether the particles are draws for these rows and this prior."""
+        return self.W.shape == shape and self.prior == prior and np.array_equal(features, self.features)
+
+    def new_proba(self, features: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the clusters of new rows by each particle, (S, n, k)."""
+        S, k, _ = self.W.shape
+        with threadpool_limits(1):
+            logits = (features @ self.W.reshape(S * k, -1).T).reshape(-1, S, k)
+        logits -= logits.max(axis=2, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=2, keepdims=True)
+        return logits.transpose(1, 0, 2)
+
+    def proba(self) -> np.ndarray:
+        """Return the probabilities of the clusters of the rows, given answers and each particle."""
+        r = self.new_proba(self.features)
+        if len(self.network.rows):
+            r[:, self.network.rows] = self.network.row_posterior(self._told())
+        return r
+
+    def _told(self) -> np.ndarray:
+        """Return the log-probabilities of the rows that answers name, before the answers, (S, m, k)."""
+        logits = np.einsum("skd,nd->snk", self.W, self.features[self.network.rows])
+        return np.ascontiguousarray(log_softmax(logits, axis=2))
+
+    def groups(self) -> np.ndarray:
+        """Return a number for each row, the same for rows that answers tie, -1 for rows they do not name."""
+        groups = np.full(len(self.features), -1)
+        groups[self.network.rows] = self.network.component
+        return groups
+
+    def put_right(self, together: np.ndarray, pairs: np.ndarray) -> None:
+        """Correct the chance of being together of pairs that answers tie, (n_pairs,), in place.
+
+        Given the weights the clusters of such rows are not independent: the first is put into each cluster
+        in turn, and the answers tell how far the others follow.
+        """
+        groups = self.groups()
+        a, b = pairs.T
+        tied = np.flatnonzero((groups[a] == groups[b]) & (groups[a] >= 0) & (a != b))
+        if not len(tied):
+            return
+        log_p = self._told()
+        place = np.searchsorted(self.network.rows, pairs[tied])
+        for i in np.unique(place[:, 0]):
+            mine = place[:, 0] == i
+            shared = self.network.together(log_p, int(i)).mean(axis=0)
+            together[tied[mine]] = shared[place[mine, 1]]
+
+
+def together(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return the chance that the rows of each pair are together, were they independent given the weights."""
+    shared = np.einsum("snk,snk->n", r[:, pairs[:, 0]], r[:, pairs[:, 1]]) / len(r)
+    return np.where(pairs[:, 0] == pairs[:, 1], 1.0, np.clip(shared, 0.0, 1.0))
+
+
+def checked_rows(given: Any, n: int, *, width: int | None = None, what: str = "rows") -> np.ndarray:
+    """Check rows, or pairs and triplets of rows: integers from 0 to n - 1."""
+    rows = np.asarray([tuple(item) for item in given] if width else given)
+    if rows.size == 0:
+        return np.zeros((0, width) if width else 0, dtype=np.int64)
+    if rows.ndim != (2 if width else 1) or (width and rows.shape[1] != width):
+        raise ValueError(f"{what} must have shape (n{f', {width}' if width else ','}), got {rows.shape}.")
+    if rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n:
+        raise ValueError(f"{what} must name rows by integers from 0 to {n - 1}.")
+    return rows.astype(np.int64)

@@ -1,0 +1,301 @@
+"""The data of a command: sample ids, a matrix of features, and columns kept for other ends."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from likewise.cli._raw_tables import Column, Raw, read_raw
+from likewise.exceptions import FileFormatError
+from likewise.supervision import RowIds
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows ready to be clustered.
+
+    Attributes
+    ----------
+    ids : RowIds
+        The id of each row: the cells of the ``--id`` column, or "0", "1", and so on.
+    X : ndarray of shape (n_rows, n_features)
+        The features, all finite.
+    feature_names : tuple of str
+        The columns of `X`.
+    dropped : tuple of str
+        The columns of the file that are neither features nor ids.
+    kept : mapping of str to tuple
+        The cells of columns that were asked for besides, as text; None where a cell is empty.
+    """
+
+    ids: RowIds
+    X: FloatArray
+    feature_names: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+    kept: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are what, as the options of a command say.
+
+    Attributes
+    ----------
+    id : str or None
+        ``--id``: the column of ids, which is never a feature.
+    features : tuple of str or None
+        ``--features``: the columns to use; None for all that are left.
+    drop : tuple of str
+        ``--drop``: columns to leave out.
+    truth : str or None
+        ``--truth``: the column of true classes, which is never a feature.
+    bag : str or None
+        ``--bag-column``: the column of bags, which is never a feature.
+    truth_option : str
+        How the command calls ``--truth``.
+    """
+
+    id: str | None = None
+    features: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    truth: str | None = None
+    bag: str | None = None
+    truth_option: str = "--truth"
+
+    def check(self, raw: Raw) -> None:
+        """Make sure that every column named is there, and that none is named for two ends."""
+        said = {
+            "--id": (self.id,) if self.id is not None else (),
+            self.truth_option: (self.truth,) if self.truth is not None else (),
+            "--bag-column": (self.bag,) if self.bag is not None else (),
+            "--drop": self.drop,
+            "--features": self.features or (),
+        }
+        ends: dict[str, str] = {}
+        for option, names in said.items():
+            for name in names:
+                if name not in raw.names:
+                    raise click.BadParameter(unknown_column(name, raw), param_hint=f"'{option}'")
+                if name in ends:
+                    what = "twice" if ends[name] == option else f"for {ends[name]} as well"
+                    raise click.BadParameter(
+                        f"the column {name!r} is named {what}.", param_hint=f"'{option}'"
+                    )
+                ends[name] = option
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Cut a list of column names at its commas; a name that holds a comma stands in double quotes.
+
+    >>> split_names('a, b,"c,d"')
+    ('a', 'b', 'c,d')
+    """
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(name for cell in cells if (name := cell.strip()))
+
+
+def read_table(path: str, columns: Columns, *, header: bool = True, encoding: str = "utf-8") -> Table:
+    """Read a table of rows and features, or say what is wrong with it and where."""
+    raw = read_raw(path, header=header, encoding=encoding)
+    return table_of(raw, columns)
+
+
+def table_of(raw: Raw, columns: Columns) -> Table:
+    """Take ids, features and kept columns out of a table."""
+    columns.check(raw)
+    ids = ids_of(raw, columns.id)
+    others = {columns.id, columns.truth, columns.bag, *columns.drop}
+    names = columns.features or tuple(name for name in raw.names if name not in others)
+    if not names:
+        raise FileFormatError(f"{raw.path} has no column left to cluster by; drop fewer of them.")
+    if columns.features is None and (stray := [name for name in raw.unnamed if name in names]):
+        raise FileFormatError(
+            f"{raw.path}: {stray[0]!r} has no name of its own, and may be an index that pandas wrote. "
+            f"Use it as the ids with --id '{stray[0]}', or leave it out with --drop '{stray[0]}'."
+        )
+    X = _features(raw, names)
+    kept = {name: texts_of(raw, name) for name in (columns.truth, columns.bag) if name is not None}
+    dropped = tuple(name for name in raw.names if name not in {*names, columns.id, columns.bag})
+    return Table(ids, X, names, dropped, kept)
+
+
+def unknown_column(name: str, raw: Raw) -> str:
+    """Say that there is no such column, and which one may be meant."""
+    close = difflib.get_close_matches(name, raw.names, n=1)
+    if close:
+        return f"{raw.path} has no column {name!r}; did you mean {close[0]!r}?"
+    shown = ", ".join(map(repr, raw.names[:8])) + (", …" if len(raw.names) > 8 else "")
+    return f"{raw.path} has no column {name!r}; it has {shown}."
+
+
+# ---------------------------------------------------------------------- ids and other texts
+
+
+def ids_of(raw: Raw, name: str | None) -> RowIds:
+    """Return the cells of a column as ids, or row numbers from 0 if there is none."""
+    if name is None:
+        return RowIds.numbered(raw.n_rows)
+    texts = texts_of(raw, name)
+    first: dict[str, int] = {}
+    for row, text in enumerate(texts):
+        if text is None:
+            raise FileFormatError(f"{raw.place(row)}: the id (column {name!r}) is empty; each row needs one.")
+        if text in first:
+            raise FileFormatError(
+                f"{raw.place(row)}: the id {text!r} (column {name!r}) is that of {raw.where(first[text])} "
+                "too; ids must differ. Choose another column, or leave --id out to number the rows."
+            )
+        first[text] = row
+    return RowIds.of(first)
+
+
+def texts_of(raw: Raw, name: str) -> tuple[str | None, ...]:
+    """Return the cells of a column as texts; None where a cell is empty."""
+    column = raw.columns[raw.names.index(name)]
+    if isinstance(column, list):
+        return tuple(cell if cell else None for cell in column)
+    if column.dtype.kind == "f":
+        whole = column[np.isfinite(column)]
+        if (whole != np.floor(whole)).any() or (np.abs(whole) >= 2**53).any():
+            raise FileFormatError(
+                f"{raw.path}: the column {name!r} holds decimal numbers, such as {whole[0]!r}; "
+                "wanted text or whole numbers."
+            )
+        return tuple(str(int(value)) if math.isfinite(value) else None for value in column.tolist())
+    return tuple(None if value is None or value == "" else str(value) for value in column.tolist())
+
+
+# ---------------------------------------------------------------------- features
+
+
+def _features(raw: Raw, names: tuple[str, ...]) -> FloatArray:
+    at = {name: c for c, name in enumerate(raw.names)}
+    parsed = [_numbers(raw.columns[at[name]]) for name in names]
+    texts = {name: bad for name, bad in zip(names, parsed, strict=True) if isinstance(bad, _Bad)}
+    wrong = {name: bad for name, bad in texts.items() if bad.text}
+    if wrong:
+        raise FileFormatError(_not_numeric(raw, wrong))
+    if texts:
+        name, bad = min(texts.items(), key=lambda item: item[1].row)
+        others = sum(isinstance(other, _Bad) for other in parsed) - 1
+        more = f" {others} more column(s) have such cells." if others else ""
+        raise FileFormatError(
+            f"{raw.place(bad.row)}: the column {name!r} is {bad.shown}; wanted a finite number. Fill the "
+            f"cell, leave out the row, or leave out the column with --drop {_quoted([name])}.{more}"
+        )
+    X = np.empty((raw.n_rows, len(names)))
+    for c, column in enumerate(parsed):
+        assert not isinstance(column, _Bad)
+        X[:, c] = column
+    return X
+
+
+def is_wordy(raw: Raw, name: str) -> bool:
+    """Tell whether a column holds a word where a feature would hold a number."""
+    found = _numbers(raw.columns[raw.names.index(name)])
+    return isinstance(found, _Bad) and bool(found.text)
+
+
+@dataclass(frozen=True)
+class _Bad:
+    """The first cell of a column that is not a finite number."""
+
+    row: int
+    shown: str
+    text: str = ""  # the cell, if it is a word and not a gap
+
+
+def _numbers(column: Column) -> FloatArray | _Bad:
+    """Return a column as numbers, or the first cell that is none; a word counts before a gap."""
+    try:
+        if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+            values = column.astype(np.float64)
+        else:
+            values = np.array([float(cell) for cell in column], dtype=np.float64)
+    except (TypeError, ValueError):
+        return _first_bad(column)
+    # Python reads 1_000 as a number; in a table it is rather a name.
+    if isinstance(column, list) and any("_" in cell for cell in column):
+        return _first_bad(column)
+    gaps = np.flatnonzero(~np.isfinite(values))
+    if gaps.size:
+        row = int(gaps[0])
+        cell = column[row]
+        return _Bad(row, repr(cell) if isinstance(cell, str) else _number_word(float(cell)))
+    return values
+
+
+def _number_word(value: float) -> str:
+    return "missing" if math.isnan(value) else "infinite"
+
+
+def _first_bad(column: Column) -> _Bad:
+    gap: _Bad | None = None
+    for row, cell in enumerate(column):
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
+            gap = gap or _Bad(row, "empty")
+        elif not is_plain_number(cell):
+            return _Bad(row, repr(cell), str(cell))
+    assert gap is not None
+    return gap
+
+
+def is_plain_number(cell: Any) -> bool:
+    """Tell whether a cell holds a number; 1_000, which Python reads as one, is a word in a table."""
+    if isinstance(cell, str) and "_" in cell:
+        return False
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _not_numeric(raw: Raw, wrong: dict[str, _Bad]) -> str:
+    name, bad = next(iter(wrong.items()))
+    if re.fullmatch(r"[-+]?\d+,\d+", bad.text.strip()):
+        tip = "It seems to have a decimal comma; save the file with decimal points."
+    elif raw.lines is not None and bad.row == 0 and raw.lines[0] == 1 and len(wrong) == len(raw.names):
+        tip = "The first row seems to be a header; leave --no-header out."
+    elif len(wrong) > 8:
+        tip = f"{len(wrong)} columns are not; name the columns to use with --features."
+    else:
+        names = list(wrong)
+        tip = (
+            f"Leave out what is not a number with --drop {_quoted(names)}, take a column as the ids with "
+            f"--id {_quoted([name])}, or name the columns to use with --features."
+        )
+    others = [repr(other) for other in list(wrong)[1:4]]
+    more = f" Neither is {' nor '.join(others)}." if others else ""
+    return f"{raw.place(bad.row)}: the column {name!r} is not numeric; it has {bad.shown}.{more} {tip}"
+
+
+def _quoted(names: list[str]) -> str:
+    """Return names as an option takes them, in quotes where a shell would cut them."""
+    text = ",".join(f'"{name}"' if "," in name else name for name in names)
+    return text if re.fullmatch(r"[\w.,-]+", text) else "'" + text.replace("'", "'\\''") + "'"
+
+
+def standardized(X: FloatArray) -> FloatArray:
+    """Return columns with mean 0 and variance 1; a constant column becomes 0.
+
+    >>> standardized(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    centred = X - X.mean(axis=0)
+    spread = centred.std(axis=0)
+    # A column that is constant up to rounding has no spread of its own.
+    flat = spread <= 1e-12 * np.abs(X).max(axis=0)
+    scaled: FloatArray = np.where(flat, 0.0, centred / np.where(flat, 1.0, spread))
+    return scaled

@@ -1,0 +1,290 @@
+"""An interview at the command line: its files, how it is begun or gone on with, and how far it has come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from likewise._locks import describe_holder, hold_lock
+from likewise.cli._output import STDOUT, Outputs, check_distinct, check_inputs, check_output
+from likewise.exceptions import FileFormatError, LikewiseError, LockedError
+
+if TYPE_CHECKING:
+    from likewise.active import Interview
+    from likewise.active._saved_interview import GrowingFile
+    from likewise.cli._data_tables import Table
+    from likewise.supervision import Supervision
+
+HINT_ENDINGS = (".csv", ".jsonl", ".parquet")
+TRAY = "tray"  # the name of the strategy that fills trays, in saved files
+EVERY = 10  # after so many answers it is told whether it is worth going on
+_MOST_ROWS = 20_000  # that costs six fits, which somebody who waits for a question would notice
+
+
+# ---------------------------------------------------------------------- files
+
+
+class Files:
+    """The files of the command: the data, the saved answers, and the results.
+
+    Wrong names are refused when this is made, not after the answers.
+    """
+
+    data: str
+    save: str
+    hints: str | None
+    labels: str | None
+
+    def __init__(
+        self, data: str, known: tuple[str, ...], save: str | None, hints: str | None, labels: str | None
+    ) -> None:
+        from likewise.cli._write import ENDINGS, check_writer
+
+        if data == STDOUT:
+            raise click.UsageError("the answers come from stdin, so that DATA has to be a file.")
+        check_inputs(data, *known)
+        path = str(Path(data).with_suffix(".ask.json")) if save is None else save
+        check_distinct({"--save": path, "--hints": hints, "--labels": labels}, [data, *known])
+        check_output(path, (".json",), "--save", links=True)
+        for option, file, endings in (("--hints", hints, HINT_ENDINGS), ("--labels", labels, ENDINGS)):
+            if file is not None:
+                check_output(file, endings, option)
+                check_writer(file)
+        self.data, self.save, self.hints, self.labels = data, path, hints, labels
+        self.resumed: bool = False
+        self.note: str | None = None
+        self._growing: GrowingFile | None = None
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep other processes from the saved answers, and find out whether there are any."""
+        real = Path(os.path.realpath(self.save))
+        with ExitStack() as stack:
+            try:
+                killed = stack.enter_context(hold_lock(real.with_name(f"{real.name}.lock")))
+            except LockedError as error:
+                raise LikewiseError(
+                    f"{self.save!r} is in use by another likewise ask ({describe_holder(error.holder)}). "
+                    "Finish there first, or give another file with --save. Nothing was changed. For several "
+                    "people at once there is likewise studio."
+                ) from error
+            self.resumed = os.path.exists(self.save)
+            if self.resumed and killed is not None:
+                from likewise.active._saved_interview import repair
+
+                n_events = repair(self.save)
+                if n_events is not None:
+                    self.note = (
+                        f"{self.save} ended in the middle of an answer, because the process that wrote it "
+                        f"was killed. That answer is left out; {counted(n_events, 'event')} before it stay."
+                    )
+            if self.hints is not None and not self.resumed and os.path.exists(self.hints):
+                raise click.UsageError(
+                    f"{self.hints} exists, and the answers of a new interview would replace it. Give --hints "
+                    f"another name; to begin with what {self.hints} says, add --known {self.hints}."
+                )
+            yield
+
+    def save_interview(self, interview: Interview) -> None:
+        """Save what is new; when this returns it is on disk."""
+        from likewise.active._saved_interview import GrowingFile
+        from likewise.exceptions import ChangedFileError
+
+        if self._growing is None:
+            self._growing = GrowingFile(self.save)
+        try:
+            self._growing.save(interview)
+        except ChangedFileError as error:
+            own = Path(self.save).with_suffix(f".{os.getpid()}.json")
+            interview.save(own)
+            raise LikewiseError(
+                f"{error} All answers of this process are in {str(own)!r}. To go on, choose one of the two "
+                "files with --save."
+            ) from error
+
+    def write_results(self, interview: Interview, table: Table, labels: Any) -> None:
+        """Write hints and clusters, if they are wanted."""
+        from likewise.cli._report import labels_table
+        from likewise.cli._write import write_table
+        from likewise.supervision import write_hints
+
+        with Outputs() as outputs:
+            if self.hints is not None:
+                said = interview.supervision
+                outputs.add(self.hints, lambda part: write_hints(part, said, table.ids))
+            if self.labels is not None and labels is not None:
+                columns = labels_table(table.ids, labels)
+                outputs.add(self.labels, lambda part: write_table(part, columns))
+
+    @property
+    def wrote(self) -> list[str]:
+        """The files that are there after the command."""
+        return [path for path in (self.save, self.hints, self.labels) if path is not None]
+
+
+class ErrorRateParameter(click.ParamType):
+    """How often answers are wrong: "learn", or a rate from 0 to below 0.5."""
+
+    name = "learn|RATE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | Literal["learn"]:
+        """Return the word or the rate."""
+        if value == "learn":
+            return "learn"
+        try:
+            rate = float(value)
+        except ValueError:
+            rate = -1.0
+        if not 0 <= rate < 0.5:
+            self.fail(
+                f"{value!r} is not how often answers are wrong. Give a rate from 0 (answers are certain) to "
+                "below 0.5 (answers are guesses), such as 0.1, or 'learn' to have it estimated.",
+                param,
+                ctx,
+            )
+        return rate
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options say of the interview."""
+
+    clusters: int | None
+    discover: bool
+    budget: int | None
+    strategy: str | None
+    trays: bool
+    seed: int
+    errors: float | Literal["learn"] | None = None
+
+    def interview(self, X: Any, table: Table, given: Supervision | None, files: Files) -> Interview:
+        """Begin an interview, or go on with the one that was saved."""
+        if len(table.ids) < 2:
+            raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
+        if self.clusters is not None and self.clusters > len(table.ids):
+            raise FileFormatError(f"{self.clusters} clusters were asked of {len(table.ids)} row(s).")
+        made = self._resumed(X, table, given, files) if files.resumed else self._new(X, table, given)
+        if self.errors and "error_rate" not in getattr(made.model, "get_params", dict)():
+            raise click.UsageError(
+                f"--errors {self.errors} has no effect with the strategy {made.strategy.name!r}: its model "
+                f"{type(made.model).__name__} takes every answer as certain. Leave --errors out, or choose "
+                "another strategy."
+            )
+        return made
+
+    def _new(self, X: Any, table: Table, given: Supervision | None) -> Interview:
+        from likewise.active import Interview
+
+        if self.clusters is None and not self.discover:
+            raise click.UsageError("give the number of clusters with -k, or --discover if it is not known.")
+        strategy, model = self._strategy(self.strategy, self.clusters or 2)
+        return Interview(
+            X,
+            ids=table.ids,
+            model=model,
+            strategy=strategy,
+            n_clusters=self.clusters,
+            supervision=given,
+            seed=self.seed,
+            budget=self.budget,
+            discover=self.discover,
+            errors="learn" if self.errors is None else self.errors,
+        )
+
+    def _resumed(self, X: Any, table: Table, given: Supervision | None, files: Files) -> Interview:
+        from likewise.active import Interview
+        from likewise.active._saved_interview import read
+
+        anew = f"To begin anew, give another file with --save, or remove {files.save!r}."
+        try:
+            saved = read(files.save)
+            if self.errors is not None:
+                saved.content["errors"] = self.errors
+            strategy, model = self._strategy_of(saved.content)
+            interview = saved.interview(Interview, X, ids=table.ids, model=model, strategy=strategy)
+        except LikewiseError as error:
+            raise FileFormatError(f"{error}\n{anew}") from error
+        for option, now, before in (
+            ("-k", self.clusters, interview.n_clusters),
+            ("--discover", self.discover or None, interview.discover),
+            ("--seed", self.seed or None, interview.seed),
+            ("--known", given, interview.given),
+        ):
+            if now is not None and now != before:
+                raise click.UsageError(
+                    f"{files.save!r} was begun with {option} {before}, which cannot be changed; leave the "
+                    f"option out. {anew}"
+                )
+        if self.budget is not None:
+            interview.budget = self.budget
+        return interview
+
+    def _strategy(self, name: str | None, n_clusters: int) -> tuple[Any, Any]:
+        """Return the strategy of a name and its model; None is for the interview to choose."""
+        if self.trays or name == TRAY:
+            from likewise.active.strategies._fill_tray import FillTray
+
+            return FillTray(), None
+        from likewise.cli._strategies import strategy_and_model
+
+        return (None, None) if name is None else strategy_and_model(name, n_clusters)
+
+    def _strategy_of(self, said: dict[str, Any]) -> tuple[Any, Any]:
+        """Return what a saved interview goes on with; None is for its file to say."""
+        k = said.get("n_clusters") or 2
+        before = (said.get("strategy") or {}).get("name")
+        has_model = said.get("model") is not None  # a strategy wanted a model of its own
+        strategy, model = self._strategy(self.strategy, k)
+        if strategy is None and (has_model or before == TRAY):
+            return self._strategy(before, k)
+        if model is None and has_model:
+            model = self._strategy(before, k)[1]
+        return strategy, model
+
+
+class Progress:
+    """Tells, above each question, how far the interview has come."""
+
+    def __init__(self, n_samples: int) -> None:
+        self.looks_back = n_samples <= _MOST_ROWS
+        self._labels: Any = None
+        self._n_told = 0
+
+    def heading(self, interview: Interview) -> str:
+        """Return the number of the question, what changed since the last one, and at times what to expect."""
+        n = interview.n_asked
+        number = f"{n + 1}" if interview.budget is None else f"{n + 1} of {interview.budget}"
+        lines = [f"Question {number}{self._moved(interview)}"]
+        if self.looks_back and n and n % EVERY == 0 and n != self._n_told:
+            lines.insert(0, f"{counted(n, 'answer')} so far. {interview.progress().advice}")
+        self._n_told = n
+        return "\n" + "\n".join(lines)
+
+    def _moved(self, interview: Interview) -> str:
+        """Say how many rows changed cluster; nothing where that would cost a fit of its own."""
+        if not interview.strategy.needs:
+            return ""
+        from likewise.cli._report import strayed_rows
+
+        before, self._labels = self._labels, interview.labels_
+        if before is None:
+            return ""
+        n_moved = len(strayed_rows(self._labels, before))
+        return f"   ({counted(n_moved, 'row')} changed cluster since the last)" if n_moved else ""
+
+
+def counted(n: int, word: str) -> str:
+    """Say how many.
+
+    >>> counted(1, "answer"), counted(2000, "row")
+    ('1 answer', '2,000 rows')
+    """
+    return f"{n:,} {word}{'' if n == 1 else 's'}"

@@ -1,0 +1,168 @@
+"""What is known of items besides their tags: columns of numbers, text, and embeddings from a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from likewise.cli._data_tables import Columns, is_wordy, table_of, texts_of, unknown_column
+from likewise.cli._raw_tables import Raw, read_raw
+from likewise.exceptions import FileFormatError
+from likewise.features import text_features
+from likewise.features._features import one_scale
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to learn from, as the options say.
+
+    Attributes
+    ----------
+    id : str or None
+        The column of ids.
+    columns : tuple of str or None
+        Columns of numbers; None if none were named.
+    files : tuple of str
+        Files of embeddings, one row for each row of the table.
+    text : tuple of str
+        Columns of text, read one after the other.
+    drop : tuple of str
+        Columns to leave out.
+    labels : tuple of str
+        Columns of labels.
+    components : int
+        How many numbers to make of the text.
+    """
+
+    id: str | None = None
+    columns: tuple[str, ...] | None = None
+    files: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    components: int = 100
+
+    @classmethod
+    def of(cls, features: tuple[str, ...] | None, **others: Any) -> Wanted:
+        """Tell the files of ``--features`` from its columns by the ends of their names."""
+        named = features or ()
+        files = tuple(name for name in named if name.lower().endswith(".npy"))
+        columns = tuple(name for name in named if name not in files)
+        return cls(columns=columns or None, files=files, **others)
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Rows of numbers.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        The features.
+    said : tuple of str
+        What they are, in words.
+    notes : tuple of str
+        What else ought to be said.
+    """
+
+    X: FloatArray
+    said: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def items_of(raw: Raw, wanted: Wanted, *, seed: int) -> Items:
+    """Put together the features of the rows of a table."""
+    _check_columns(raw, wanted)
+    blocks: list[FloatArray] = []
+    said: list[str] = []
+    notes: list[str] = []
+    others = {wanted.id, *wanted.text, *wanted.drop, *wanted.labels, *(wanted.columns or ())}
+    left = [name for name in raw.names if name not in others]
+    # Text and embeddings speak for themselves; beside them a number is a feature only if it is named.
+    alone = wanted.columns is None and not wanted.files and not wanted.text
+    if wanted.columns or (alone and left):
+        block = _numbers(raw, wanted, left)
+        blocks.append(block)
+        said.append(f"{block.shape[1]} column(s) of numbers")
+    for path in wanted.files:
+        blocks.append(_embeddings(path, raw))
+        said.append(f"{blocks[-1].shape[1]} numbers a row from {path}")
+    if wanted.text:
+        found = _text(raw, wanted, seed)
+        blocks.append(found.X)
+        said += found.said
+        notes += found.notes
+    if not blocks:
+        raise FileFormatError(
+            f"{raw.path} has no column left to learn from. Name one of text with --text, or a .npy file of "
+            "numbers with --features."
+        )
+    if left and not alone:
+        shown = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
+        notes.append(f"not used: {shown}. Name columns of numbers with --features, text with --text.")
+    return Items(np.hstack(blocks), tuple(said), tuple(notes))
+
+
+def _check_columns(raw: Raw, wanted: Wanted) -> None:
+    """Make sure that every column named is there, and that none is named for two ends."""
+    ends: dict[str, str] = {}
+    for option, names in (
+        ("--id", () if wanted.id is None else (wanted.id,)),
+        ("--label-columns", wanted.labels),
+        ("--text", wanted.text),
+        ("--drop", wanted.drop),
+        ("--features", wanted.columns or ()),
+    ):
+        for name in names:
+            if name not in raw.names:
+                raise click.BadParameter(unknown_column(name, raw), param_hint=f"'{option}'")
+            if name in ends:
+                what = "twice" if ends[name] == option else f"for {ends[name]} as well"
+                raise click.BadParameter(f"the column {name!r} is named {what}.", param_hint=f"'{option}'")
+            ends[name] = option
+
+
+def _numbers(raw: Raw, wanted: Wanted, left: list[str]) -> FloatArray:
+    """Return columns of numbers: those named, or all that are left."""
+    names = wanted.columns or tuple(left)
+    wordy = next((name for name in names if is_wordy(raw, name)), None)
+    try:
+        return table_of(raw, Columns(id=wanted.id, features=names)).X
+    except FileFormatError as error:
+        if wordy is None:
+            raise
+        raise FileFormatError(f"{error} If it is text to learn from, pass --text '{wordy}'.") from error
+
+
+def _embeddings(path: str, raw: Raw) -> FloatArray:
+    found = read_raw(path)
+    X = np.column_stack(found.columns).astype(np.float64)
+    if len(X) != raw.n_rows:
+        raise FileFormatError(
+            f"{path} has {len(X)} row(s) where {raw.path} has {raw.n_rows}; wanted one for each, in the same "
+            "order."
+        )
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        raise FileFormatError(
+            f"{path}, row {row}, column {column} (counted from 0) is {X[row, column]}; wanted finite numbers."
+        )
+    return one_scale(X).astype(np.float64, copy=False)
+
+
+def _text(raw: Raw, wanted: Wanted, seed: int) -> Items:
+    """Turn the words of some columns into numbers."""
+    cells = [texts_of(raw, name) for name in wanted.text]
+    texts = [" ".join(cell for cell in row if cell) for row in zip(*cells, strict=True)]
+    named = " and ".join(map(repr, wanted.text))
+    try:
+        found = text_features(texts, n_features=wanted.components, named=named, seed=seed)
+    except FileFormatError as error:
+        raise FileFormatError(f"{raw.path}: {error}") from error
+    return Items(found.X.astype(np.float64, copy=False), (found.said,), found.notes)

@@ -1,0 +1,94 @@
+"""Trees and edges that are known beforehand, read for the labels that occur in the tags."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+from likewise.cli._data_tables import texts_of
+from likewise.cli._raw_tables import Raw, read_raw
+from likewise.cli._tags import Tags
+from likewise.exceptions import FileFormatError, UnknownFormatError
+from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
+
+ENDINGS = (".json", ".csv", ".nwk", ".newick", ".graphml")
+_SHOWN = 5
+
+
+def read_tree(path: str, tags: Tags, option: str) -> tuple[LabelHierarchy, list[str]]:
+    """Read a tree of all labels of the tags, and say which of its labels do not occur."""
+    try:
+        tree = read_hierarchy(path)
+    except UnknownFormatError as error:
+        raise FileFormatError(
+            f"{option}: {path!r} does not say its format; wanted {', '.join(ENDINGS)}."
+        ) from error
+    lost = [name for name in tags.names if name not in tree.names]
+    if lost:
+        raise FileFormatError(
+            f"{path}: {len(lost)} of the {len(tags.names)} labels of the tags are not in it: "
+            f"{_listed(lost)}.{_meant(lost[0], tree.names)} Add them; one without a parent is on the root."
+        )
+    extra = [name for name in tree.names if name not in tags.names]
+    notes = [f"{len(extra)} label(s) of {path} are in no tag and are left out: {_listed(extra)}."]
+    return tree.restrict(tags.names), notes * bool(extra)
+
+
+def read_known(
+    fixed: str | None, forbidden: str | None, tags: Tags, encoding: str
+) -> tuple[PartialHierarchy | None, list[str]]:
+    """Read edges that the tree must have and edges that it must not have."""
+    if fixed is None and forbidden is None:
+        return None, []
+    root = "root"
+    while root in tags.names:
+        root = f"({root})"
+    notes: list[str] = []
+    edges = [
+        () if path is None else _read_edges(path, tags, root, encoding, notes.append)
+        for path in (fixed, forbidden)
+    ]
+    return PartialHierarchy(fixed=edges[0], forbidden=edges[1], root=root), notes
+
+
+def _read_edges(
+    path: str, tags: Tags, root: str, encoding: str, note: Callable[[str], None]
+) -> tuple[tuple[str, str], ...]:
+    """Read a table of parent and child; an empty parent, or "root", is the root."""
+    raw = read_raw(path, encoding=encoding)
+    if missing := [name for name in ("parent", "child") if name not in raw.names]:
+        raise FileFormatError(
+            f"{path}: there is no column {' and none '.join(map(repr, missing))}. Begin the file with the "
+            "line parent,child."
+        )
+    edges: list[tuple[str, str]] = []
+    idle = 0
+    for row, (parent, child) in enumerate(zip(texts_of(raw, "parent"), texts_of(raw, "child"), strict=True)):
+        if child is None:
+            raise FileFormatError(f"{raw.place(row)}: the child is empty; wanted a label.")
+        if child == root:
+            raise FileFormatError(f"{raw.place(row)}: the child is the root, which is under nothing.")
+        above = root if parent is None or (parent == "root" and "root" not in tags.names) else parent
+        known = [_is_used(label, raw, row, tags) for label in (above, child) if label != root]
+        if all(known):
+            edges.append((above, child))
+        idle += not all(known)
+    if idle:
+        note(f"{idle} edge(s) of {Path(path)} speak of labels that are never used and are left out.")
+    return tuple(edges)
+
+
+def _is_used(label: str, raw: Raw, row: int, tags: Tags) -> bool:
+    if label in tags.names or label in tags.unused:
+        return label in tags.names
+    raise FileFormatError(f"{raw.place(row)}: no tag is {label!r}.{_meant(label, tags.names)}")
+
+
+def _meant(name: str, names: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")

@@ -1,0 +1,329 @@
+"""``likewise cluster --parquet``: rows read in blocks, here or on a cluster, and labels written in blocks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from likewise._compat import HAS_CALLBACKS
+from likewise._optional import require
+from likewise.cli._data_tables import Columns, Table
+from likewise.cli._fitting import fit_by_ids, used_hints
+from likewise.cli._methods import estimator_of
+from likewise.cli._options import read_all_hints
+from likewise.cli._output import STDOUT, Outputs, Step, gathered_warnings, print_json, progress
+from likewise.cli._raw_tables import Raw
+from likewise.cli._report import Report, tell
+from likewise.cli._write import BlockWriter
+from likewise.datasets import ParquetRows
+from likewise.datasets import _parquet as files
+from likewise.exceptions import FileFormatError
+from likewise.supervision import FewIds, RowIds, Supervision
+from likewise.supervision.io import ids_named_in
+
+IntArray = npt.NDArray[np.int64]
+_BATCH_ROWS = 2**16
+_AHEAD = 4  # so many chunks of labels are fetched before they are written
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options say of the rows, the hints and the method."""
+
+    path: str
+    columns: Columns
+    n_clusters: int
+    method: str
+    options: dict[str, Any]
+    hints: tuple[str, ...]
+    hints_encoding: str
+    as_links: bool
+    seed: int
+
+
+class Source(Protocol):
+    """Where the rows are."""
+
+    footers: tuple[files.Footer, ...]
+
+    def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
+        """Look for ids in a column."""
+
+    def rows(self, features: Sequence[str]) -> Any:
+        """Return the rows as an estimator takes them."""
+
+    def labels_of(self, labels: Any, rows: IntArray) -> IntArray:
+        """Return the labels of few rows."""
+
+    def parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
+        """Yield ids as texts (None if there is no column of them) and labels, some rows at a time."""
+
+
+class Here:
+    """Files that this process reads."""
+
+    def __init__(self, path: str, memory_limit: int | None) -> None:
+        self._path, self._memory_limit = path, memory_limit
+        self.footers = tuple(files.footer(file) for file in files.listed(path))
+
+    def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
+        """Look for ids in one pass."""
+        return files.rows_named(self.footers, column, names)
+
+    def rows(self, features: Sequence[str]) -> Any:
+        """Return a reader of the rows."""
+        return ParquetRows(self._path, features, memory_limit=self._memory_limit)
+
+    def labels_of(self, labels: Any, rows: IntArray) -> IntArray:
+        """Return the labels of few rows."""
+        return np.asarray(labels[rows], dtype=np.int64)
+
+    def parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
+        """Yield ids and labels, some rows at a time."""
+        if id_column is None:
+            for at in range(0, len(labels), _BATCH_ROWS):
+                yield None, labels[at : at + _BATCH_ROWS]
+            return
+        at = 0
+        for one in self.footers:
+            for cells in files.id_cells(one, id_column, _BATCH_ROWS):
+                yield cells, labels[at : at + len(cells)]
+                at += len(cells)
+
+
+class OnCluster:
+    """Files that the workers of a cluster read."""
+
+    def __init__(self, path: str, client: Any) -> None:
+        from likewise.distributed._dask_parquet import plan_of
+
+        self._client, self._plan = client, plan_of(path, client=client)
+        self.footers = self._plan.footers
+
+    def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
+        """Look for ids in one pass on the workers."""
+        from likewise.distributed._dask_parquet import find_in_files
+
+        return find_in_files(self._plan, column, names, self._client)
+
+    def rows(self, features: Sequence[str]) -> Any:
+        """Return the rows on the workers."""
+        from likewise.distributed import rows_of
+        from likewise.distributed._dask_parquet import array_of
+
+        return rows_of(array_of(self._plan, features), self._client)
+
+    def labels_of(self, labels: Any, rows: IntArray) -> IntArray:
+        """Fetch the labels of few rows."""
+        return np.asarray(self._asked(labels[rows]).result(), dtype=np.int64)
+
+    def _asked(self, data: Any) -> Any:
+        return self._client.compute(data)
+
+    def parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
+        """Yield ids and labels, a chunk at a time; some chunks are fetched ahead."""
+        from likewise.distributed._cluster_errors import explained
+        from likewise.distributed._dask_parquet import ids_of_chunk
+
+        waiting: deque[tuple[Any, Any]] = deque()
+
+        def fetched() -> tuple[Any, Any]:
+            ids, part = waiting.popleft()
+            return explained(self._client, lambda: (None if ids is None else ids.result(), part.result()))
+
+        for number, pieces in enumerate(self._plan.chunks):
+            ids = None
+            if id_column is not None:
+                ids = self._client.submit(partial(ids_of_chunk, column=id_column), pieces, pure=False)
+            waiting.append((ids, self._asked(labels.blocks[number])))
+            if len(waiting) > _AHEAD:
+                yield fetched()
+        while waiting:
+            yield fetched()
+
+
+@dataclass(frozen=True, eq=False)
+class LargeReport(Report):
+    """A report whose table holds the rows that hints name alone."""
+
+    all_rows: int = 0
+    counts: tuple[int, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """The number of all rows."""
+        return self.all_rows
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of rows in each cluster."""
+        return list(self.counts)
+
+
+def cluster_files(
+    asked: Asked,
+    scheduler: str | None,
+    memory_limit: int | None,
+    out: str | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Cluster the rows of Parquet files, write labels in blocks, and tell what came of it."""
+    if as_json and out is None:
+        raise click.UsageError("--json with --parquet leaves out the labels; give them a file with --out.")
+    require("pyarrow.parquet", extra="scale")
+    with gathered_warnings() as notes, progress(4, quiet=quiet) as step, ExitStack() as stack:
+        step("looking at files")
+        source: Source
+        if scheduler is None:
+            source = Here(asked.path, memory_limit)
+        else:
+            source = OnCluster(asked.path, stack.enter_context(_client(scheduler)))
+        features, dropped = _features(asked, source.footers)
+        n_rows = sum(one.n_rows for one in source.footers)
+        if asked.n_clusters > n_rows:
+            raise FileFormatError(f"{asked.n_clusters} clusters were asked of {n_rows} row(s).")
+        step("finding rows")
+        ids = _few_ids(asked, source, n_rows)
+        said = read_all_hints(
+            asked.hints, ids, encoding=asked.hints_encoding, id_column=asked.columns.id, path=asked.path
+        )
+        used = used_hints(said, asked.method, asked.n_clusters, asked.as_links, asked.options)
+        step("clustering")
+        model = estimator_of(asked.method, asked.n_clusters, asked.seed, asked.options)
+        if HAS_CALLBACKS:
+            model.set_callbacks(Iterations(step))
+        contradiction = fit_by_ids(model, source.rows(features), used, ids, asked.method)
+        step("writing")
+        outputs = stack.enter_context(Outputs())
+        counts = np.zeros(asked.n_clusters, dtype=np.int64)
+
+        def write(path: Path | None) -> None:
+            with BlockWriter(path) as writer:
+                at = 0
+                for names, labels in source.parts(model.labels_, asked.columns.id):
+                    step(f"writing, row {at:,}", within=True)
+                    counts[:] += np.bincount(labels, minlength=asked.n_clusters)
+                    writer.add(_numbers(at, len(labels)) if names is None else names, labels)
+                    at += len(labels)
+
+        if out is None or out == STDOUT:
+            write(None)
+        else:
+            outputs.add(out, write)
+        report = _report(asked, model, used, ids, source, (features, dropped), counts)
+    notes += contradiction
+    wrote = [] if out is None or out == STDOUT else [out]
+    if as_json:
+        told: dict[str, Any] = {"data": asked.path, "scheduler": scheduler, "hint_files": list(asked.hints)}
+        told |= {"seed": asked.seed, **asked.options}
+        print_json({**report.as_dict(), **told, "wrote": wrote, "notes": notes})
+    if not quiet:
+        tell(report, notes, wrote)
+
+
+def _client(address: str) -> Any:
+    """Return a client that is closed in the end."""
+    from likewise.distributed._cluster_errors import connected
+
+    return connected(address)
+
+
+def _features(asked: Asked, footers: Sequence[files.Footer]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns to cluster by and those that are left out."""
+    columns, names = asked.columns, tuple(footers[0].types)
+    columns.check(Raw(asked.path, names, (), None))
+    others = {columns.id, *columns.drop}
+    features = columns.features or tuple(name for name in names if name not in others)
+    if not features:
+        raise FileFormatError(f"{asked.path} has no column left to cluster by; drop fewer of them.")
+    try:
+        files.chosen(footers, features)
+    except FileFormatError as error:
+        if error.parameter != "columns":
+            raise
+        raise FileFormatError(
+            error.message,
+            "Leave them out with --drop, name ids with --id, or name the columns to use with --features.",
+        ) from error
+    return features, tuple(name for name in names if name not in {*features, columns.id})
+
+
+def _few_ids(asked: Asked, source: Source, n_rows: int) -> FewIds:
+    """Return the ids that hints name; the others are not held."""
+    names: dict[str, None] = {}
+    for path in asked.hints:
+        with suppress(ValueError):  # what is wrong with the file is told of when it is read
+            names |= dict.fromkeys(ids_named_in(path, encoding=asked.hints_encoding))
+    column = asked.columns.id
+    if column is None:
+        return FewIds.numbers(names, n_rows)
+    found = source.find(column, list(names)) if names else files.FoundIds()
+    known = [name for name in names if name in dict(found.rows)]  # an unknown one is told of with its line
+    places = found.places(known, f"{asked.path}, column {column!r}")
+    return FewIds(dict(zip(known, places.tolist(), strict=True)), n_rows)
+
+
+def _numbers(first: int, count: int) -> Any:
+    pyarrow = require("pyarrow", extra="scale")
+    return pyarrow.array(np.arange(first, first + count)).cast("string")
+
+
+def _report(
+    asked: Asked,
+    model: Any,
+    used: Supervision,
+    ids: RowIds,
+    source: Source,
+    columns: tuple[tuple[str, ...], tuple[str, ...]],
+    counts: IntArray,
+) -> LargeReport:
+    """Look at the rows that hints name, and at the counts of all."""
+    rows, few = used.named()
+    named = RowIds.of([ids[row] for row in rows.tolist()] or ["none"])
+    labels = source.labels_of(model.labels_, rows) if len(rows) else np.zeros(1, dtype=np.int64)
+    table = Table(named, np.empty((len(named), 0)), *columns)
+    found = Report.of(asked.method, _Labelled(model, labels), table, few, None)
+    return LargeReport(**vars(found), all_rows=len(ids), counts=tuple(counts.tolist()))
+
+
+class Iterations:
+    """Shows how many iterations were made, as one of scikit-learn's callbacks."""
+
+    def __init__(self, step: Step) -> None:
+        self._step, self._n_done = step, 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """The fit is about to begin."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """A start or an iteration begins."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """A start or an iteration is over."""
+        if context.max_subtasks == 0 or context.task_name == "iteration":
+            self._n_done += 1
+            self._step(f"clustering, iteration {self._n_done}", within=True)
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """The fit is over."""
+
+
+class _Labelled:
+    """A fitted estimator, of which the labels of few rows are shown."""
+
+    def __init__(self, model: Any, labels: IntArray) -> None:
+        self._model, self.labels_ = model, labels
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)

@@ -1,0 +1,138 @@
+"""What a person is shown of a row of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import click
+import numpy as np
+
+from likewise.cli._data_tables import Columns, is_plain_number, is_wordy, texts_of, unknown_column
+from likewise.cli._raw_tables import Column, Raw
+
+_SHORT = 60  # so much stands on one line
+_LONGEST = 160  # of a row, where nobody said what to show of it
+_DIGITS = 4  # significant digits of a number
+_SPREAD_DIGITS = 3  # and at least this many of the spread of its column, so that rows can be told apart
+
+
+def check_shown(raw: Raw, names: tuple[str, ...] | None) -> None:
+    """Refuse columns that are not there."""
+    for name in names or ():
+        if name not in raw.names:
+            raise click.BadParameter(unknown_column(name, raw), param_hint="'--show'")
+
+
+def without_words(columns: Columns, raw: Raw, shown: tuple[str, ...] | None) -> Columns:
+    """Leave out of the features what is shown and is no number; it is there to be read."""
+    if columns.features is not None:
+        return columns
+    others = {columns.id, *columns.drop}
+    texts = [name for name in shown or () if name not in others and is_wordy(raw, name)]
+    return replace(columns, drop=(*columns.drop, *texts))
+
+
+def shown_rows(raw: Raw, id_column: str | None, names: tuple[str, ...] | None) -> Callable[[int], str]:
+    """Return a function that words a row: its id and the columns named, or all of them cut short.
+
+    >>> raw = Raw("birds.csv", ("name", "song"), (["wren", "owl"], ["loud", "low"]), None)
+    >>> shown_rows(raw, None, ("song",))(1), shown_rows(raw, "name", None)(1), shown_rows(raw, None, None)(1)
+    ('low', 'owl: song low', 'name owl, song low')
+    """
+    listed = names or tuple(name for name in raw.names if name != id_column)
+    wanted = [(name, cell_formatter(raw.columns[raw.names.index(name)])) for name in listed]
+    ids = None
+    if id_column is not None and id_column not in listed:
+        ids = texts_of(raw, id_column)
+
+    def show(row: int) -> str:
+        cells = [(name, show_cell(row)) for name, show_cell in wanted]
+        text = ", ".join(f"{name} {cell}" for name, cell in cells)
+        if names is None:
+            text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+        elif len(cells) == 1:
+            text = cells[0][1]
+        elif len(text) > _SHORT:
+            text = "\n".join(f"{name}: {cell}" for name, cell in cells)
+        return text if ids is None else f"{ids[row] or ''}: {text}"
+
+    return show
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def cell_formatter(column: Column) -> Callable[[int], str]:
+    """Return a function that formats the cell of a row; long decimals are rounded, all else is as it was.
+
+    >>> show = cell_formatter(["0.12345678901234567", "2.50", "007", "n/a"])
+    >>> [show(row) for row in range(4)]
+    ['0.1235', '2.50', '007', 'n/a']
+    """
+    spread = _find_spread(column)
+
+    def show(row: int) -> str:
+        cell = column[row]
+        if isinstance(cell, float | np.floating):
+            return format_number(float(cell), spread)
+        if not isinstance(cell, str):
+            return "" if cell is None else str(cell)
+        text = cell.strip()
+        if text.lstrip("+-").isdigit() or not is_plain_number(text):
+            return cell
+        value = float(text)
+        # What has no more digits than needed stays as it was written: 1.10 may be a version.
+        return text if len(text) <= len(_round(value, spread)) else format_number(value, spread)
+
+    return show
+
+
+def format_number(value: float, spread: float = 0.0) -> str:
+    """Return a number with four significant digits, or with more if its column varies only in later ones.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    spread : float, default=0.0
+        The difference between the largest and the smallest number of its column; 0 if it is not known.
+
+    Returns
+    -------
+    str
+        The digits; those before the decimal point are all there.
+
+    Examples
+    --------
+    >>> format_number(0.30000000000000004), format_number(1065.0), format_number(123456.789)
+    ('0.3', '1065', '123457')
+    >>> format_number(1000001.23456, spread=2.0), format_number(1.23456e-9)
+    ('1000001.23', '1.235e-09')
+    """
+    text = _round(value, spread)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def _round(value: float, spread: float) -> str:
+    """Return a number with the digits that it needs, noughts at the end included."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    magnitude = math.floor(math.log10(abs(value)))
+    digits = _DIGITS
+    if 0 < spread < math.inf:
+        digits = max(digits, magnitude - math.floor(math.log10(spread)) + _SPREAD_DIGITS)
+    if -5 < magnitude < 15:
+        return f"{value:.{max(digits - 1 - magnitude, 0)}f}"
+    return f"{value:.{min(digits, 17)}g}"
+
+
+def _find_spread(column: Column) -> float:
+    """Return the difference between the largest and the smallest finite number of a column, 0 without two."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        values = column.astype(np.float64)
+    else:
+        values = np.array([float(cell) for cell in column if is_plain_number(cell)], dtype=np.float64)
+    values = values[np.isfinite(values)]
+    return float(values.max()) - float(values.min()) if values.size else 0.0

@@ -1,0 +1,294 @@
+"""Tags on the command line: which rows hold which labels, read from a table of any of three shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from likewise.cli._data_tables import ids_of, texts_of, unknown_column
+from likewise.cli._raw_tables import Column, Raw
+from likewise.exceptions import FileFormatError
+from likewise.supervision import RowIds
+
+LAYOUTS = (
+    "Wanted is one of three tables: an id and a column of 0 and 1 for each label; an id and a label, one tag "
+    "a line; or an id and all its labels, with ';' between."
+)
+_SHOWN = 5  # so many ids are told of at once
+_HELD, _NOT = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}
+_OTHER_SEPARATORS = (";", "|", ",", "/")
+
+
+@dataclass(frozen=True, eq=False)
+class Tags:
+    """The labels that were recorded.
+
+    Attributes
+    ----------
+    Y : ndarray of uint8 of shape (n_rows, n_labels)
+        1 where a row is recorded with a label.
+    names : tuple of str
+        The labels, all of which occur.
+    layout : str
+        How the table was understood.
+    unused : tuple of str
+        Labels that no row holds; `Y` has no column for them.
+    notes : tuple of str
+        What else ought to be said.
+    """
+
+    Y: npt.NDArray[np.uint8]
+    names: tuple[str, ...]
+    layout: str
+    unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_tags(self) -> int:
+        """The number of tags."""
+        return int(self.Y.sum(dtype=np.int64))
+
+    @property
+    def n_bare(self) -> int:
+        """The number of rows without any."""
+        return int((~self.Y.any(axis=1)).sum())
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """A table with named columns, as much of one as a multi-label estimator looks at."""
+
+    values: npt.NDArray[np.uint8] = field(repr=False)
+    columns: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of rows and of columns."""
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.values, dtype=dtype)
+
+    def to_numpy(self) -> npt.NDArray[np.uint8]:
+        """Return the cells."""
+        return self.values
+
+
+# ---------------------------------------------------------------------- from columns of DATA
+
+
+def tags_of_columns(raw: Raw, names: tuple[str, ...]) -> Tags:
+    """Take the columns of 0 and 1 that ``--label-columns`` names."""
+    for name in names:
+        if name not in raw.names:
+            raise click.BadParameter(unknown_column(name, raw), param_hint="'--label-columns'")
+        if names.count(name) > 1:
+            raise click.BadParameter(f"the column {name!r} is named twice.", param_hint="'--label-columns'")
+    held = _zeros_and_ones(raw, names)
+    if isinstance(held, _Other):
+        raise FileFormatError(
+            f"{raw.place(held.row)}: the label column {held.name!r} holds {held.cell!r}; wanted 0 or 1."
+        )
+    return _tags(held, names, "columns of 0 and 1")
+
+
+# ---------------------------------------------------------------------- from a table of its own
+
+
+def shared_id(data: Raw, tags: Raw, dropped: Iterable[str] = ()) -> str | None:
+    """Return the first column of the tags if DATA has it too and its cells tell the rows apart.
+
+    `dropped` are columns of DATA that are left out, and hold no ids.
+    """
+    name = tags.names[0]
+    if name not in data.names:
+        _check_not_elsewhere(data, tags, set(dropped))
+        return None
+    try:
+        ids_of(data, name)
+    except FileFormatError:
+        return None
+    return name
+
+
+def _check_not_elsewhere(data: Raw, tags: Raw, dropped: set[str]) -> None:
+    """Refuse to number rows if a column of DATA, under another name, holds the ids that the tags name."""
+    named = set(map(str, tags.columns[0]))
+    if named <= _HELD | _NOT:
+        return  # a label of its own, not ids
+    for name, column in zip(data.names, data.columns, strict=True):
+        cells = list(map(str, column))
+        if name not in dropped and len(set(cells)) == len(cells) and named <= set(cells):
+            raise FileFormatError(
+                f"{tags.path} names rows in the column {tags.names[0]!r}, and {data.path} has all of these "
+                f"in {name!r}. If these are the ids, pass --id {name}; if the tags mean row numbers, pass "
+                f"--drop {name}."
+            )
+
+
+def tags_of_table(raw: Raw, ids: RowIds, *, id_column: str | None, separator: str, data: str) -> Tags:
+    """Read a table of tags for the rows that have these ids.
+
+    Parameters
+    ----------
+    raw : Raw
+        The table; see `LAYOUTS`.
+    ids : RowIds
+        The ids of the rows.
+    id_column : str or None
+        The column of DATA that holds the ids; None if rows are numbered.
+    separator : str
+        What stands between the labels of one cell.
+    data : str
+        What to call DATA in messages.
+    """
+    if id_column not in raw.names and raw.n_rows == len(ids):
+        every = _zeros_and_ones(raw, raw.names)
+        if not isinstance(every, _Other):
+            return _tags(every, raw.names, f"a column of 0 and 1 for each label, rows in the order of {data}")
+    key = id_column if id_column in raw.names else raw.names[0]
+    if key in ids and key != id_column:
+        raise FileFormatError(
+            f"{raw.path}: the first line begins with {key!r}, which is the id of a row; it seems to be no "
+            "header. Begin the file with a line such as id,label."
+        )
+    rest = tuple(name for name in raw.names if name != key)
+    if not rest:
+        raise FileFormatError(f"{raw.path} has one column, {key!r}. {LAYOUTS}")
+    rows = _rows(raw, key, ids, id_column, data)
+    held = _zeros_and_ones(raw, rest)
+    repeated = len(set(rows.tolist())) < len(rows)
+    if len(rest) == 1 and (isinstance(held, _Other) or repeated):
+        return _listed(raw, rows, key, rest[0], len(ids), separator)
+    if isinstance(held, _Other):
+        raise FileFormatError(
+            f"{raw.place(held.row)}: the column {held.name!r} holds {held.cell!r}, not 0 or 1, and there are "
+            f"{len(rest)} columns beside the ids. {LAYOUTS}"
+        )
+    if repeated:
+        again = int(np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])[0])
+        raise FileFormatError(
+            f"{raw.place(again)}: the id {ids[int(rows[again])]!r} is there twice; a table of 0 and 1 has "
+            "one line a row."
+        )
+    Y = np.zeros((len(ids), len(rest)), dtype=np.uint8)
+    Y[rows] = held
+    return _tags(Y, rest, f"a column of 0 and 1 for each label, ids in {key!r}", *_unlisted(rows, ids))
+
+
+def _rows(raw: Raw, key: str, ids: RowIds, id_column: str | None, data: str) -> npt.NDArray[np.int64]:
+    """Return the row that each line of the tags speaks of, or say which ids are not there."""
+    cells = texts_of(raw, key)
+    for k, cell in enumerate(cells):
+        if cell is None:
+            raise FileFormatError(f"{raw.place(k)}: the id (column {key!r}) is empty.")
+    rows = np.array([ids.row_of.get(str(cell), -1) for cell in cells], dtype=np.int64)
+    lost = np.flatnonzero(rows < 0)
+    if not lost.size:
+        return rows
+    unknown = list(dict.fromkeys(str(cells[k]) for k in lost.tolist()))
+    shown = ", ".join(map(repr, unknown[:_SHOWN])) + (", …" if len(unknown) > _SHOWN else "")
+    where = (
+        f"the column {id_column!r} of {data}" if id_column else f"{data}, whose rows are called 0, 1, 2, …"
+    )
+    tip = "" if id_column else " If one of its columns holds the ids, name it with --id."
+    raise FileFormatError(
+        f"{raw.place(int(lost[0]))}: {ids.unknown_id(unknown[0])}\n{len(unknown)} of the {len(set(cells))} "
+        f"ids in {raw.path} are not in {where}: {shown}.{tip} Take their lines out, or add the rows."
+    )
+
+
+def _listed(
+    raw: Raw, rows: npt.NDArray[np.int64], key: str, column: str, n_rows: int, separator: str
+) -> Tags:
+    """Read a column of labels, one or several a cell."""
+    cells = [cell or "" for cell in texts_of(raw, column)]
+    held = [[label for part in cell.split(separator) if (label := part.strip())] for cell in cells]
+    names = sorted({label for labels in held for label in labels})
+    if not names:
+        raise FileFormatError(f"{raw.path}: every cell of the column {column!r} is empty; there is no tag.")
+    at = {name: k for k, name in enumerate(names)}
+    Y = np.zeros((n_rows, len(names)), dtype=np.uint8)
+    for row, labels in zip(rows.tolist(), held, strict=True):
+        Y[row, [at[label] for label in labels]] = 1
+    several = any(separator in cell for cell in cells)
+    how = f"labels with {separator!r} between, in {column!r}" if several else f"one tag a line, in {column!r}"
+    notes = [] if several else _other_separator(cells, separator)
+    unlisted = _unlisted(rows, range(n_rows)) if several else []
+    return _tags(Y, tuple(names), f"{how}, ids in {key!r}", *notes, *unlisted)
+
+
+def _other_separator(cells: list[str], separator: str) -> list[str]:
+    """Say so if many cells look like lists that something else cuts."""
+    for other in _OTHER_SEPARATORS:
+        count = sum(other in cell for cell in cells)
+        if other != separator and (2 if other in ",/" else 5) * count > len(cells):
+            return [
+                f"{count} of {len(cells)} tags hold {other!r}. If that stands between labels, pass "
+                f"--separator '{other}'."
+            ]
+    return []
+
+
+def _unlisted(rows: npt.NDArray[np.int64], ids: Iterable[Any]) -> list[str]:
+    count = len(list(ids)) - len(set(rows.tolist()))
+    return [f"{count} row(s) are not in the table of tags and count as rows without tags."] if count else []
+
+
+def _tags(Y: npt.NDArray[np.uint8], names: tuple[str, ...], layout: str, *notes: str) -> Tags:
+    used = np.flatnonzero(Y.sum(axis=0, dtype=np.int64)).tolist()
+    if not used:
+        raise FileFormatError("no row holds any label; there is nothing to learn from.")
+    kept = tuple(names[k] for k in used)
+    unused = tuple(name for name in names if name not in set(kept))
+    if unused:
+        shown = ", ".join(map(repr, unused[:_SHOWN])) + (", …" if len(unused) > _SHOWN else "")
+        notes += (f"{len(unused)} label(s) are never used and are left out: {shown}.",)
+    return Tags(np.ascontiguousarray(Y[:, used]), kept, layout, unused, notes)
+
+
+# ---------------------------------------------------------------------- cells
+
+
+@dataclass(frozen=True)
+class _Other:
+    """The first cell of some columns that is neither 0 nor 1."""
+
+    name: str
+    row: int
+    cell: Any
+
+
+def _zeros_and_ones(raw: Raw, names: tuple[str, ...]) -> npt.NDArray[np.uint8] | _Other:
+    """Return columns as 0 and 1; an empty cell is 0, since neither tells that a row holds the label."""
+    held = np.zeros((raw.n_rows, len(names)), dtype=np.uint8)
+    for k, name in enumerate(names):
+        column = raw.columns[raw.names.index(name)]
+        bad = _fill(column, held[:, k])
+        if bad is not None:
+            return _Other(name, bad, column[bad])
+    return held
+
+
+def _fill(column: Column, held: npt.NDArray[np.uint8]) -> int | None:
+    """Set `held` where a cell says 1; return the first row whose cell says neither 0 nor 1."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        numbers = np.nan_to_num(column.astype(np.float64))
+        held[:] = numbers == 1
+        bad = np.flatnonzero((numbers != 0) & (numbers != 1))
+        return int(bad[0]) if bad.size else None
+    for row, cell in enumerate(column):
+        word = "" if cell is None else str(cell).strip().lower()
+        if word in _HELD:
+            held[row] = 1
+        elif word not in _NOT:
+            return row
+    return None

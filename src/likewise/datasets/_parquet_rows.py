@@ -1,0 +1,235 @@
+"""Data in files larger than memory, read in blocks."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from likewise import _threads
+from likewise._blocks import MappedRows, block_rows_within
+from likewise.datasets._parquet import batches, chosen, footer, listed, rows_of_batch
+
+
+def _blocks(n_rows: int, n_features: int, memory_limit: int | None, block_rows: int | None) -> list[slice]:
+    for name, value in (("memory_limit", memory_limit), ("block_rows", block_rows)):
+        if value is not None and (
+            not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1
+        ):
+            raise ValueError(f"{name} must be an integer of at least 1, or None; got {value!r}.")
+    if block_rows is None:
+        block_rows = _threads.BLOCK_ROWS
+        if memory_limit is not None:
+            block_rows = block_rows_within(memory_limit, n_features)
+    return [slice(at, min(at + block_rows, n_rows)) for at in range(0, n_rows, block_rows)]
+
+
+class MemmapRows(MappedRows):
+    """Rows of a NumPy file or memory map, read in blocks. Pass it to ``fit`` and ``predict`` as X.
+
+    A bare `numpy.memmap` can be passed as well; this class lets you choose the size of the blocks.
+
+    Parameters
+    ----------
+    source : path or numpy.memmap
+        A ``.npy`` file of two axes, or a memory map of two axes in C or Fortran order.
+    memory_limit : int, optional
+        Maximum number of bytes that one thread uses for its block. Blocks have at most 32,768 rows, which is
+        also the default.
+    block_rows : int, optional
+        The number of rows in a block. It takes precedence over `memory_limit`.
+
+    Notes
+    -----
+    float32 data stay float32; all other types are converted to float64 block by block. Blocks of the default
+    size give the same result as the array in memory, bit for bit. Other sizes change the order of summation.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from likewise import PCKMeans
+    >>> from likewise.datasets import MemmapRows
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/X.npy", np.array([[0.0], [1.0], [4.0], [5.0]]))
+    ...     rows = MemmapRows(f"{folder}/X.npy", block_rows=2)
+    ...     labels = PCKMeans(n_clusters=2, random_state=0).fit(rows).labels_
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+
+    def __init__(
+        self, source: Any, *, memory_limit: int | None = None, block_rows: int | None = None
+    ) -> None:
+        X = source
+        if not isinstance(source, np.ndarray):
+            try:
+                X = np.load(source, mmap_mode="r", allow_pickle=False)
+            except ValueError as error:
+                raise ValueError(f"{source} is not a NumPy file that can be mapped: {error}") from error
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
+            what = f"shape {X.shape} and dtype {X.dtype}" if isinstance(X, np.ndarray) else "an archive"
+            raise ValueError(f"rows must be numbers with two axes; {source!s:.80} has {what}.")
+        super().__init__(X, _blocks(len(X), X.shape[1], memory_limit, block_rows))
+
+
+class ParquetRows(MappedRows):
+    """Rows of a Parquet file or a folder of them, read in blocks. Pass it to ``fit`` and ``predict`` as X.
+
+    A fit passes over the rows many times, and converting columns to rows costs more than reading them. So the
+    rows are written row by row to a scratch file when they are first needed, and all passes map that file. It
+    takes n_samples x n_features x 4 or 8 bytes of disk space, and is deleted together with this object.
+
+    Parameters
+    ----------
+    path : path or URL
+        A Parquet file, or a folder: all files below it whose names end in ``.parquet``, sorted. A URL, such
+        as ``s3://bucket/rows``, is opened by fsspec.
+    columns : sequence of str, optional
+        The columns to use, in this order. By default all columns are used.
+    memory_limit, block_rows : int, optional
+        As in :class:`MemmapRows`. Reading needs additional memory for the pages of one row group.
+    scratch : path, optional
+        The folder for the scratch file. By default the system's folder for temporary files; choose another
+        one if that is kept in memory.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns used.
+
+    Notes
+    -----
+    The rows are float32 if every column is, else float64. Needs pyarrow: ``pip install 'likewise[scale]'``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> from likewise import PCKMeans
+    >>> from likewise.datasets import ParquetRows
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pyarrow.table({"name": ["a", "b", "c", "d"], "x": [0.0, 1.0, 4.0, 5.0]})
+    ...     pyarrow.parquet.write_table(table, f"{folder}/rows.parquet")
+    ...     rows = ParquetRows(f"{folder}/rows.parquet", columns=["x"])
+    ...     labels = PCKMeans(n_clusters=2, random_state=0).fit(rows).labels_
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+
+    columns: tuple[str, ...]
+
+    def __init__(
+        self,
+        path: Any,
+        columns: Sequence[str] | None = None,
+        *,
+        memory_limit: int | None = None,
+        block_rows: int | None = None,
+        scratch: Any = None,
+    ) -> None:
+        self._path = path
+        self._footers = [footer(file) for file in listed(path)]
+        self.columns, dtype = chosen(self._footers, columns)
+        self.names: tuple[str, ...] = self.columns
+        n_rows = sum(one.n_rows for one in self._footers)
+        blocks = _blocks(n_rows, len(self.columns), memory_limit, block_rows)
+        # Takes no memory: a placeholder with the file's shape and dtype until the rows are needed.
+        like = np.broadcast_to(dtype.type(0), (n_rows, len(self.columns)))
+        super().__init__(like, blocks, scratch=scratch)
+        self._written = False
+
+    def _write(self) -> None:
+        """Write the scratch file, once."""
+        if self._written or not len(self):
+            return
+        # Where the system allows it, the file has no name, so nothing is left behind.
+        with tempfile.TemporaryFile(dir=self._scratch) as file:
+            try:
+                for rows in self._decoded():
+                    file.write(rows.data)
+                file.flush()
+            except OSError as error:
+                size = self.shape[0] * self.shape[1] * self.dtype.itemsize
+                raise OSError(
+                    f"the rows of {self._path} could not be brought to a scratch file: {error}. "
+                    f"It takes {size:,} bytes; scratch= names its folder."
+                ) from error
+            self._X = np.memmap(file, dtype=self.dtype, mode="r", shape=self.shape)
+        self._written = True
+
+    def _decoded(self) -> Iterator[np.ndarray]:
+        """Yield the rows in order, in batches in C order."""
+        most = max(rows.stop - rows.start for rows in self.blocks)
+        for one in self._footers:
+            for batch in batches(one, self.columns, most):
+                yield rows_of_batch(batch, self.columns, self.dtype)
+
+    def read(self, rows: slice) -> np.ndarray:
+        """Read one block from the scratch file.
+
+        Parameters
+        ----------
+        rows : slice
+            The positions of the rows, usually one of `blocks`.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in C order.
+        """
+        self._write()
+        return super().read(rows)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Read a small number of rows from the scratch file.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in the order of `rows`.
+        """
+        self._write()
+        return super().take(rows)
+
+    def through(self, function: Any) -> MappedRows:
+        """Transform the rows with a function, which is applied to each block when it is read.
+
+        Parameters
+        ----------
+        function : callable
+            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
+
+        Returns
+        -------
+        rows : MappedRows
+            The transformed rows.
+        """
+        self._write()
+        return super().through(function)
+
+    def map(self, work: Any, column: Any = None, **how: Any) -> Iterator[Any]:
+        """Yield the result of ``work(block)`` for each block, in order.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each block.
+        column : Column, optional
+            The column whose values are available as ``block.kept``.
+        **how
+            Further options of the pass.
+
+        Returns
+        -------
+        results : iterator
+            The results for the blocks.
+        """
+        self._write()
+        return super().map(work, column, **how)

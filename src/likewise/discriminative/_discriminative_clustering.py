@@ -1,0 +1,391 @@
+"""DiscriminativeClustering: a linear softmax model of the clusters, fitted to links and triplets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from likewise._blocks import Rows
+from likewise._compat import check_random_state, with_callbacks
+from likewise._threads import n_threads
+from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.discriminative._em import Fit, Problem, State
+from likewise.discriminative._feature_space import Space
+from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, Few, Run, SoftmaxClusterer, Told
+from likewise.discriminative._noise import Noise, NoiseKind
+from likewise.discriminative._row_order import OrderedRows
+from likewise.seeding import breaks_clearly_less
+from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+
+Init = Literal["auto", "hints"]
+Neither = Literal["use", "drop"]
+
+_HARDENING = 10
+
+
+class DiscriminativeClustering(SoftmaxClusterer):
+    """Clustering with a linear softmax model, fitted to links, triplets or both, and to all rows.
+
+    With :math:`p_{ik} \\propto \\exp(w_k^\\top x_i + b_k)`, hinted rows I and other rows U, it maximises
+    (Pei, Fern, Tjahja & Rosales 2016; eq. 3.6 of Pei 2017, ch. 3, whose equation numbers are used here)
+
+    .. math::
+
+        \\tfrac1m \\log P(\\text{answers} \\mid X_I)
+        + \\tau \\Big[ H\\big(\\tfrac1n \\sum_i p_i\\big) - \\tfrac1{|U|} \\sum_{i \\in U} H(p_i) \\Big]
+        - \\alpha \\sum_k \\|w_k\\|^2
+
+    The first term is the likelihood of the m answers. The answer about a pair says whether its rows are
+    together; the answer about a triplet says which two of the three are, or that no two stand out. An answer
+    is wrong with probability `epsilon`. The second term favours clear clusters of similar size, the third is
+    a penalty on the weights. Without hints this is regularised information maximisation (Krause, Perona &
+    Gomes 2010).
+
+    Sums over the unknown clusters of all hinted rows are intractable, so a lower bound is maximised,
+    eq. (3.7), alternating between mean field over q, the distributions of the clusters of hinted rows, one
+    row after another (eqs. 3.8 to 3.10), and L-BFGS over the weights. Columns are standardised to mean 0 and
+    variance 1 first, so that their units do not matter.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Maximum number of clusters. Clusters that neither hints nor rows support stay empty.
+    tau : float, default=0.5
+        The weight of the information term. Large values favour clear clusters of similar size.
+    alpha : float, default=0.002
+        The weight of the penalty, for columns of variance 1. The paper calls it lambda.
+    epsilon : float, default=0.05
+        Probability that an answer is wrong, from 0 to below 0.5. With 0 hints are hard: contradictions raise
+        an error, and a hinted row can only be in clusters that satisfy most of its hints (eq. 3.11).
+    anneal : bool, default=True
+        Whether hard hints start as soft hints: epsilon is lowered in stages, and eq. 3.11 is applied last.
+        False applies eq. 3.11 from the first sweep, as printed, which freezes errors of the start.
+    noise : {None, "uniform", "confusion"}, default=None
+        Whether the probabilities of wrong answers are learned: None fixes them at epsilon, "uniform" learns
+        one for pairs and one for triplets, "confusion" one for each true relation and each wrong answer.
+        With few hints they stay near epsilon; see Notes.
+    neither : {"use", "drop"}, default="use"
+        Whether the answer NEITHER to a triplet is used, or dropped as is usual for triplets.
+    fourier_features : int or None, default=None
+        Number of random Fourier features of a Gaussian kernel that replace the columns, for clusters with
+        nonlinear boundaries. None uses the columns.
+    gamma : float or None, default=None
+        Coefficient of the kernel ``exp(-gamma |x - y|^2)`` on columns of variance 1. None uses one over the
+        number of columns.
+    init : {"auto", "hints"}, default="auto"
+        Where a fit starts. "hints" makes `n_init` starts, half of them in a space stretched by the hints.
+        "auto" also fits without hints and continues from there, unless the hints clearly favour another
+        start; see Notes.
+    n_init : int, default=6
+        Number of starts. Each is tried for a few iterations, and the one with the best bound is finished.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-5
+        Stop when an iteration raises the bound by no more than this.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row: for hinted rows the most probable one given model and hints, for the others
+        the most probable one given the model, as in `predict`.
+    coef_ : ndarray of shape (n_clusters, n_features)
+        The weights of the original columns, or of the Fourier features.
+    intercept_ : ndarray of shape (n_clusters,)
+        The biases, which are not penalised.
+    noise_ : Noise
+        The probability of each answer for each true relation, `noise_.pairs` and `noise_.triplets`.
+    hinted_proba_ : ndarray of shape (n_hinted, n_clusters)
+        q, the probabilities of the clusters of the hinted rows, given the hints.
+    hinted_ : ndarray of shape (n_hinted,)
+        The hinted rows.
+    violations_ : likewise.evaluation.Satisfaction
+        The stated links that the labels satisfy and violate.
+    triplet_violations_ : likewise.evaluation.TripletSatisfaction
+        The triplets that the labels satisfy and violate.
+    lower_bound_ : float
+        The final bound.
+    lower_bounds_ : ndarray of shape (n_iter_,)
+        The bound after each iteration of the selected start, after its selection. It never falls, except
+        with epsilon=0, where the share of satisfied hints replaces their log-likelihood.
+    n_iter_ : int
+        The number of these iterations.
+    converged_ : bool
+        Whether the iterations ended because the bound no longer rose.
+
+    Notes
+    -----
+    An iteration costs O(n k d) for each of a few gradients, and O(k) per hint and sweep. The cost of a group
+    of s rows is linear in s, although it stands for s (s - 1) / 2 pairs. Besides rows in memory, two arrays
+    of n x k are needed. Rows in files need only one block per thread; a gradient then takes 1.5 times as
+    long, since probabilities are computed twice.
+
+    A learned noise has a prior worth 20 answers for each true relation, wrong ones with probability epsilon:
+    a Dirichlet density for each row of a confusion matrix, or the corresponding Beta density for a uniform
+    noise, whose error rate is also kept below chance. AB, AC and BC share their probabilities, since the rows
+    of a triplet are stored in ascending order and the names are interchangeable. The logarithm of the prior,
+    up to a constant, is part of the bound. The noise is learned only after the fit with epsilon has
+    converged, since noise learned from a poor clustering would explain its errors away.
+
+    A few hints can be explained in many ways, and the bound of a poor one is often the highest. With
+    ``init="auto"`` the fit without hints of the same `random_state` is therefore continued with the hints.
+    Another start replaces it if its bound is higher and it breaks clearly fewer links (by two standard
+    deviations, compared link by link) than the fit without hints does. This about doubles the time of the
+    starts. With ``anneal=False`` and hard hints, the procedure as printed, "auto" means "hints".
+
+    The likelihood of the hints is divided by their total weight m: many hints are not louder than few, but
+    harder to please by chance.
+
+    The order of the rows does not matter: permuting them, with their hints and weights, permutes the labels.
+    With more than 20,000 rows without hints this holds up to rounding, which may move rows at a boundary.
+
+    Examples
+    --------
+    Four clouds at the corners of a square, to be separated into above and below. Only hints can decide.
+
+    >>> import numpy as np
+    >>> from likewise import Supervision
+    >>> from likewise.discriminative import DiscriminativeClustering
+    >>> rng = np.random.default_rng(0)
+    >>> above, right = np.arange(100) % 2, np.arange(100) // 50
+    >>> X = rng.normal(size=(100, 2)) + 6 * np.column_stack([right, above])
+    >>> triplets = Supervision.from_triplets(100, [(0, 50, 1), (3, 53, 2), (8, 58, 59)], "AB")
+    >>> links = Supervision.from_links(100, must=[(4, 60)], cannot=[(4, 5)])
+    >>> model = DiscriminativeClustering(n_clusters=2, random_state=0).fit(X, supervision=triplets | links)
+    >>> model.labels_.tolist() in (above.tolist(), (1 - above).tolist())
+    True
+    >>> model.triplet_violations_.share, model.violations_.share
+    (1.0, 1.0)
+    >>> bool(model.predict([[3.0, 7.0]])[0] == model.labels_[1])
+    True
+    """
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    noise_: Noise
+    lower_bounds_: np.ndarray
+    lower_bound_: float
+    n_iter_: int
+    converged_: bool
+
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": integer(1),
+        "tau": real(0),
+        "alpha": real(0, strict=True),
+        "epsilon": Rule("a number from 0 to below 0.5", lambda v: real(0).holds(v) and v < 0.5),
+        "anneal": choice(True, False),
+        "noise": choice(None, *get_args(NoiseKind)),
+        "neither": choice(*get_args(Neither)),
+        "fourier_features": either(choice(None), integer(1)),
+        "gamma": either(choice(None), real(0, strict=True)),
+        "init": choice(*get_args(Init)),
+        "n_init": integer(1),
+        "max_iter": integer(1),
+        "tol": real(0),
+        "n_jobs": either(choice(None, -1), integer(1)),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        tau: float = 0.5,
+        alpha: float = 0.002,
+        epsilon: float = 0.05,
+        anneal: bool = True,
+        noise: NoiseKind | None = None,
+        neither: Neither = "use",
+        fourier_features: int | None = None,
+        gamma: float | None = None,
+        init: Init = "auto",
+        n_init: int = 6,
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.tau = tau
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.anneal = anneal
+        self.noise = noise
+        self.neither = neither
+        self.fourier_features = fourier_features
+        self.gamma = gamma
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------------------------ fitting
+
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Cluster the rows of X, guided by the hints.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
+            The rows. A memory map and the readers of :mod:`likewise.datasets` are read in blocks and never
+            loaded as a whole.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            Links, groups and triplets. None means no hints.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each row in the information term and in the starts. It does not change the weights
+            of hints.
+
+        Returns
+        -------
+        self : object
+            The fitted clusterer.
+        """
+        rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
+        if self.epsilon == 0 and self.noise is not None:
+            raise ValueError(
+                f"{type(self).__name__}: noise={self.noise!r} is learned from answers that may be wrong, and "
+                "epsilon=0 says that none is. Give an epsilon above 0, or noise=None."
+            )
+        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
+        told = self._told(hints, rows)
+        rng = check_random_state(self.random_state)
+        unhinted_rng = deepcopy(rng)
+        width = rows.shape[1] if self.fourier_features is None else self.fourier_features
+        rows.threads = n_threads(len(rows) * width * self.n_clusters, self.n_jobs)
+        # BLAS and OpenMP use one thread, and blocks of rows are merged in order: sums in another order differ
+        # in their last digits, which a long optimisation can amplify to another result.
+        with threadpool_limits(1):
+            arranged = self._arranged(rows, told, rng)
+            space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
+            as_printed = self.epsilon == 0 and not self.anneal
+            unhinted = None
+            if self.init == "auto" and len(told.terms) and not as_printed:
+                unhinted = self._unhinted(rows, unhinted_rng)
+            fit = self._fit(arranged, space, told, rng, X, unhinted)
+            self._keep(fit, rows, space, told)
+        return self
+
+    def _unhinted(self, rows: Rows, rng: Any) -> Callable[[Run], State]:
+        """Return what finds the weights that a fit without hints has, on few rows if there are many."""
+
+        def fit(run: Run) -> State:
+            told = self._told(Supervision.none(len(rows)), rows)
+            arranged = self._arranged(rows, told, rng)
+            # the space of the fit with hints but for rounding: its random numbers are drawn in the same order
+            space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
+            near = space.near(arranged.rows)
+            few = Few.of(near, space, arranged)
+            problem = self._problem(near, space, arranged.hinted, told.terms, None, few)
+            start = self._best_start(few, problem, told, rng, run)
+            return run(problem, start.state, self.max_iter).state
+
+        return fit
+
+    def _better_start(self, tried: Fit, unhinted: State, problem: Problem, told: Told, run: Run) -> Fit:
+        """Return the start from the hints if it clearly keeps more of them, else the fit without hints."""
+        continued = run(problem, problem.start(unhinted.W), TRIAL)
+
+        def labels(state: State) -> np.ndarray:
+            return problem.objective.log_p_hinted(state.W).argmax(axis=1)
+
+        is_clear = breaks_clearly_less(labels(tried.state), labels(unhinted), told.links(), 2.0)
+        return tried if is_clear and tried.bounds[-1] > continued.bounds[-1] else continued
+
+    def _fit(
+        self,
+        arranged: OrderedRows,
+        space: Space,
+        told: Told,
+        rng: Any,
+        X: Any,
+        unhinted: Callable[[Run], State] | None = None,
+    ) -> Fit:
+        """Try the starts, finish the best one, then learn the noise or make the hints hard."""
+        as_printed = self.epsilon == 0 and not self.anneal
+        stages = 0 if as_printed else len(SOFT_EPSILONS)
+        more = stages if self.epsilon == 0 else int(self.noise is not None)
+        progress = Progress(self, X, self.n_init + 1 + more + (self.n_init + 2) * (unhinted is not None))
+
+        def run(problem: Problem, state: Any, max_iter: int, **how: bool) -> Fit:
+            max_iter = min(max_iter, self.max_iter)
+            progress.begin(max_iter)
+            how = {"hard": as_printed, **how}
+            fit = problem.climb(state, max_iter=max_iter, tol=self.tol, done=progress.step, **how)
+            progress.end()
+            return fit
+
+        near, hinted = space.near(arranged.rows), arranged.hinted
+        few = Few.of(near, space, arranged)
+        problem = self._problem(near, space, hinted, told.terms, self.noise, few)
+        best = self._best_start(few, problem, told, rng, run)
+        if unhinted is not None:
+            best = self._better_start(best, unhinted(run), problem, told, run)
+        if not few.everyone:
+            problem = self._problem(near, space, hinted, told.terms, self.noise)
+        fit = run(problem, best.state, self.max_iter)
+        if self.noise is not None:
+            fit = run(problem, fit.state, self.max_iter, learn=True).after(fit)
+        elif self.epsilon == 0 and self.anneal and len(problem.terms):
+            for epsilon in SOFT_EPSILONS[1:]:
+                softer = replace(fit.state, noise=Noise.uniform(epsilon, epsilon))
+                fit = run(problem, softer, _HARDENING)
+            fit = run(problem, fit.state, self.max_iter, hard=True)
+        progress.finish()
+        return fit
+
+    def _keep(self, fit: Fit, rows: Rows, space: Space, told: Told) -> None:
+        state = fit.state
+        self._space = space
+        self.coef_, self.intercept_ = space.fold(state.W)
+        self.noise_ = Noise.uniform(0.0, 0.0) if self.epsilon == 0 else state.noise
+        self.lower_bounds_ = np.array(fit.bounds)
+        self.lower_bound_ = fit.bounds[-1]
+        self.n_iter_ = len(fit.bounds)
+        self.converged_ = fit.converged
+        self._warn(self._label_rows(rows, told, state.q), told)
+
+    def _warn(self, n_found: int, told: Told) -> None:
+        """Tell of what was asked for and not reached."""
+        name = type(self).__name__
+        why = (
+            "Neither hints nor rows ask for more; X may have fewer distinct rows. A larger tau asks for more."
+        )
+        self._warn_few_clusters(n_found, self.n_clusters, why)
+        links, triplets = self.violations_, self.triplet_violations_
+        broken = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
+        used = told.hints.answers < (4 if self.neither == "use" else 3)
+        broken += int(used[triplets.broken].sum())
+        if self.epsilon == 0 and broken:
+            total = links.n_must + links.n_cannot + int(used.sum())
+            warn_caller(
+                f"{name}: epsilon=0, yet the labels break {broken} of {total} hints: rows are placed one by "
+                "one, and no single row can mend it. More starts (n_init) or clusters may.",
+                ConvergenceWarning,
+            )
+        if not self.converged_:
+            self._warn_not_converged(self.n_iter_)

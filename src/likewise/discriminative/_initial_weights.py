@@ -1,0 +1,103 @@
+"""Where fits begin: k-means on the rows as they are and as the hints stretch them, then a logistic fit."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from likewise._blocks import as_rows
+from likewise.discriminative._softmax import Objective
+from likewise.seeding import extend_seeds, seeds_from_closure
+from likewise.supervision import Supervision
+
+# The penalty of the logistic fit to a start's labels. A heavy one: confident weights are hard to leave.
+_START_ALPHA = 0.125
+_START_STEPS = 30
+# The scatter of all rows counts as so many must-links beside the scatter within must-links.
+_PRIOR_LINKS = 5.0
+# Directions narrower than this, relative to the mean of all, are not stretched further.
+_NARROWEST = 0.01
+
+
+def stretch(
+    X: np.ndarray, weight: np.ndarray, links: Supervision, told: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Return the rows in a space where rows that belong together are as near in every direction.
+
+    The scatter within must-links and must groups, shrunk towards that of all rows, becomes the identity, as
+    in relevant component analysis (Bar-Hillel et al. 2003). None where no two rows are said to be together.
+    The links may be about the rows in `told` alone.
+    """
+    must, groups = links.must, links.must_groups
+    if not len(must) and not len(groups):
+        return None
+    few = X if told is None else X[told]
+    apart = (few[must[:, 0]] - few[must[:, 1]]) * np.sqrt(links.must_weights / 2)[:, None]
+    scatter, count = apart.T @ apart, links.must_weights.sum()
+    for rows, each in zip(groups, groups.weights, strict=True):
+        within = few[rows] - few[rows].mean(axis=0)
+        scatter += each * within.T @ within
+        count += each * (len(rows) - 1)
+    overall = (X * (weight / weight.sum())[:, None]).T @ X
+    values, vectors = np.linalg.eigh((scatter + _PRIOR_LINKS * overall) / (count + _PRIOR_LINKS))
+    values = np.maximum(values, max(_NARROWEST * values.mean(), np.finfo(float).tiny))
+    stretched: np.ndarray = X @ (vectors / np.sqrt(values))
+    return stretched
+
+
+class Starts:
+    """Makes starts. Random numbers are drawn from the generator given, in the order of the starts.
+
+    Parameters
+    ----------
+    X, weight : ndarray
+        Few enough rows to be in memory, and how much each counts.
+    told : ndarray
+        Which of them hints name, ascending.
+    hints : Supervision
+        What is said of these alone.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        weight: np.ndarray,
+        told: np.ndarray,
+        hints: Supervision,
+        n_clusters: int,
+        rng: np.random.RandomState,
+    ) -> None:
+        links = hints.to_links()
+        self._weight = weight
+        self._told = told
+        self._k = n_clusters
+        self._rng = rng
+        self._closure = links.closure(on_conflict="keep")
+        stretched = stretch(X, weight, links, told)
+        self._spaces = [X] if stretched is None else [stretched, X]
+        everyone, n = np.arange(len(X)), float(len(X))
+        self._logistic = Objective.of(X, weight, everyone, n_clusters, m=n, tau=0.0, alpha=_START_ALPHA)
+
+    def weights(self, number: int) -> np.ndarray:
+        """Return the weights of start `number`: spaces take turns, the second of each is from the hints."""
+        space, told = self._spaces[number % len(self._spaces)], self._told
+        draws = as_rows(space, weight=self._weight)
+        if number // len(self._spaces) == 1 and self._closure.n_components < len(told):
+            seeds = seeds_from_closure(
+                space[told], self._closure, self._k, self._weight[told], self._rng, draws=draws
+            )
+        else:
+            seeds = extend_seeds(draws, np.empty((0, space.shape[1])), self._k, None, self._rng)
+        with (
+            warnings.catch_warnings()
+        ):  # of rows that repeat; a cluster that stays empty is told of at the end
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = KMeans(self._k, init=seeds, n_init=1, max_iter=30).fit(space, sample_weight=self._weight)
+        labels = model.labels_
+        q = np.zeros((self._k, len(labels)))
+        q[labels, np.arange(len(labels))] = 1.0
+        zero = np.zeros(self._logistic.shape)
+        return self._logistic.maximise(zero, q, max_iter=_START_STEPS, tol=1e-4)[0]

@@ -1,0 +1,203 @@
+"""An order of rows, and a sample of them, that depend on what the rows are and not on where they stand.
+
+Random starts pick rows by number, mean field visits hinted rows one after another, and sums differ in their
+last digits with the order of their terms. With rows in an order of their own, permuting the rows given
+permutes the labels and changes nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from likewise._blocks import ArrayRows, Block, Rows
+from likewise.discriminative._feature_space import Moments
+from likewise.supervision import Supervision
+
+# Odd numbers whose products spread the bits of what they multiply (splitmix64, Steele, Lea & Flood 2014).
+_ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_TRIPLET_OTHERS = ((1, 2), (0, 2), (0, 1))
+
+
+def _mix(values: np.ndarray) -> np.ndarray:
+    """Return hashes of whole numbers, as uint64; arithmetic is modulo 2^64."""
+    mixed = values.astype(np.uint64) + _ODD[0]
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * _ODD[1]
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * _ODD[2]
+    out: np.ndarray = mixed ^ (mixed >> np.uint64(31))
+    return out
+
+
+def hash_rows(X: np.ndarray, seed: int) -> np.ndarray:
+    """Return a hash of each row; equal rows have equal hashes."""
+    bits = np.uint32 if X.dtype == np.float32 else np.uint64
+    hashes = np.full(len(X), seed, dtype=np.uint64)
+    for column in X.T:
+        hashes ^= np.ascontiguousarray(column + 0.0).view(bits)  # -0.0 becomes 0.0
+        hashes *= _ODD[0]
+        hashes ^= hashes >> np.uint64(32)
+    return _mix(hashes)
+
+
+def _dense_ranks(keys: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order by the keys, the last one first as in `numpy.lexsort`, and ranks; ties share one."""
+    order = np.lexsort(keys)
+    differs = np.zeros(max(len(order) - 1, 0), dtype=bool)
+    for key in keys:
+        ordered = key[order]
+        differs |= ordered[1:] != ordered[:-1]
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.append(0, np.cumsum(differs))[: len(order)]
+    return order, ranks
+
+
+def order_rows(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the rows in ascending order of their columns, then of their weights.
+
+    The order by columns is the same in any unit of measurement.
+    """
+    return np.lexsort((weight, *X.T[::-1]))
+
+
+def order_hinted_rows(X: np.ndarray, weight: np.ndarray, hints: Supervision) -> np.ndarray:
+    """Return the rows as `order_rows` does; equal rows are ordered by their hints, as far as these differ.
+
+    Equal rows are told apart by their hints and by the ranks of the rows that these link them with, again
+    and again (Weisfeiler & Leman 1968).
+    """
+    order, ranks = _dense_ranks((weight, *X.T[::-1]))
+    n_ranks = 0
+    while n_ranks < len(np.unique(ranks)) < len(ranks):
+        n_ranks = len(np.unique(ranks))
+        order, ranks = _dense_ranks((_hash_hints(ranks, hints), ranks))
+    return order
+
+
+def _hash_hints(ranks: np.ndarray, hints: Supervision) -> np.ndarray:
+    """Return for each row a hash of its hints: their kinds, weights, and the ranks of the other rows."""
+    own, hashes = _mix(ranks), np.zeros(len(ranks), dtype=np.uint64)
+
+    def add(rows: np.ndarray, kind: int, weights: np.ndarray, others: np.ndarray) -> None:
+        bits = np.ascontiguousarray(weights, dtype=np.float64).view(np.uint64)
+        np.add.at(hashes, rows, _mix(others ^ _mix(_mix(bits) + np.uint64(kind))))
+
+    for kind, (pairs, weights, groups) in enumerate(
+        (
+            (hints.must, hints.must_weights, hints.must_groups),
+            (hints.cannot, hints.cannot_weights, hints.cannot_groups),
+        )
+    ):
+        add(pairs[:, 0], kind, weights, own[pairs[:, 1]])
+        add(pairs[:, 1], kind, weights, own[pairs[:, 0]])
+        sums = np.zeros(len(groups), dtype=np.uint64)
+        np.add.at(sums, groups.group_of, own[groups.members])
+        add(groups.members, 2 + kind, groups.weights[groups.group_of], sums[groups.group_of])
+    odd = np.where(hints.answers < 3, 2 - hints.answers, -1)  # AB leaves out the third row, BC the first
+    for place, others in enumerate(_TRIPLET_OTHERS):
+        seen = np.zeros(len(odd), dtype=np.uint64)
+        for other in others:
+            seen += own[hints.triplets[:, other]] * np.where(odd == other, 3, 1).astype(np.uint64)
+        for kind, which in ((4, odd == place), (5, odd == -1), (6, (odd != place) & (odd >= 0))):
+            add(hints.triplets[which, place], kind, hints.triplet_weights[which], seen[which])
+    return hashes
+
+
+@dataclass(frozen=True, eq=False)
+class SampleSummary:
+    """Column moments of all rows and a sample of unhinted rows, computed in one pass.
+
+    The sample consists of the distinct rows with the smallest hashes; duplicates are merged and their weights
+    added. It depends neither on the order of the rows nor on how they are cut into blocks.
+
+    Attributes
+    ----------
+    moments : Moments
+        Of all rows.
+    hashes, rows, weight : ndarray
+        Of the sample, in ascending order of the hashes.
+    size : int
+        The maximum number of rows of the sample.
+    """
+
+    moments: Moments
+    hashes: np.ndarray
+    rows: np.ndarray
+    weight: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, hinted: np.ndarray, size: int, seed: int, block: Block) -> SampleSummary:
+        """Summarise one block; `hinted` must be sorted."""
+        first, last = np.searchsorted(hinted, [block.rows.start, block.rows.stop])
+        free = np.ones(len(block), dtype=bool)
+        free[hinted[first:last] - block.rows.start] = False
+        hashes = hash_rows(block.X, seed)[free]
+        rows = np.flatnonzero(free) + block.rows.start
+        return cls(Moments.of(block), hashes, rows, block.weight[free], size)._distinct()
+
+    def __add__(self, other: SampleSummary) -> SampleSummary:
+        return SampleSummary(
+            self.moments + other.moments,
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.weight, other.weight]),
+            self.size,
+        )._distinct()
+
+    def _distinct(self) -> SampleSummary:
+        hashes, first, place = np.unique(self.hashes, return_index=True, return_inverse=True)
+        weight = np.bincount(place, weights=self.weight, minlength=len(hashes))
+        keep = slice(self.size)
+        return SampleSummary(self.moments, hashes[keep], self.rows[first[keep]], weight[keep], self.size)
+
+    def sample_weight(self) -> np.ndarray:
+        """Return sample weights, capped so that one very frequent row does not dominate.
+
+        The cap is the estimated share of distinct rows in the sample times the weight of the row, and at
+        least the total weight of all rows divided by `size`.
+        """
+        if len(self.hashes) < self.size:
+            return self.weight
+        share = float(self.hashes[-1]) / 2.0**64  # of all different rows
+        most: np.ndarray = np.maximum(share * self.weight, self.moments.weight / self.size)
+        return np.minimum(self.weight, most)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRows:
+    """Rows in canonical order, with what the fit needs to know about them.
+
+    Attributes
+    ----------
+    rows : Rows
+        All rows: in memory and in their own order where they are few, else as they were given.
+    hinted : ndarray
+        Which of them hints name, in their own order.
+    moments : Moments
+        Of the columns.
+    sample, sample_weight : ndarray or None
+        Of very many rows those that starts are tried on, beside the hinted ones. None means all.
+    """
+
+    rows: Rows
+    hinted: np.ndarray
+    moments: Moments
+    sample: np.ndarray | None = None
+    sample_weight: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, hinted: np.ndarray, size: int, rng: np.random.RandomState) -> OrderedRows:
+        """Arrange the rows; how many there are decides how, not where they are."""
+        if len(rows) - len(hinted) > size:
+            summary: SampleSummary = rows.sum(
+                partial(SampleSummary.of, np.sort(hinted), size, int(rng.randint(2**31)))
+            )
+            return cls(rows, hinted, summary.moments, summary.rows, summary.sample_weight())
+        order = np.concatenate([hinted, np.setdiff1d(np.arange(len(rows)), hinted)])
+        X, weight = rows.take(order), rows.weight_of(order)
+        first = len(hinted)
+        place = np.append(np.arange(first), first + order_rows(X[first:], weight[first:]))
+        arranged = ArrayRows(X[place], threads=rows.threads).weighed(weight[place])
+        return cls(arranged, np.arange(first), arranged.sum(Moments.of))

@@ -1,0 +1,250 @@
+"""Parquet files as Dask arrays: workers read the files, and chunks are cut alike whatever the files are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from likewise._optional import require
+from likewise.datasets import _parquet
+from likewise.datasets._parquet import Footer, FoundIds
+from likewise.distributed._cluster_errors import connected, explained
+
+# Eight of the usual blocks: chunks of a power of two of blocks add up as the rows in memory do.
+CHUNK_ROWS = 2**18
+_BATCH_ROWS = 2**16
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some consecutive rows of a file."""
+
+    file: Footer
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which rows of which files make up each chunk."""
+
+    footers: tuple[Footer, ...]
+    chunks: tuple[tuple[Piece, ...], ...]
+
+    @classmethod
+    def of(cls, footers: Sequence[Footer], chunk_rows: int) -> Plan:
+        """Cut all rows into chunks of so many; the last one has what is left."""
+        chunks: list[list[Piece]] = []
+        room = 0
+        for one in footers:
+            told, at = replace(one, types={}), 0  # what a task is told of a file is little
+            while at < one.n_rows:
+                if not room:
+                    chunks.append([])
+                    room = chunk_rows
+                stop = min(one.n_rows, at + room)
+                chunks[-1].append(Piece(told, at, stop))
+                room -= stop - at
+                at = stop
+        return cls(tuple(footers), tuple(map(tuple, chunks)))
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows each chunk has."""
+        return [sum(piece.stop - piece.start for piece in pieces) for pieces in self.chunks]
+
+
+def plan_of(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Plan:
+    """Look at the ends of the files: here, or with a client on its workers, which alone may see them."""
+    if isinstance(chunk_rows, bool) or not isinstance(chunk_rows, int | np.integer) or chunk_rows < 1:
+        raise ValueError(f"chunk_rows must be an integer of at least 1, got {chunk_rows!r}.")
+    require("pyarrow.parquet", extra="scale")
+    if not _parquet.is_url(path):
+        path = os.path.abspath(path)  # a worker may stand in another folder
+    if client is None:
+        files = _parquet.listed(path)
+        with ThreadPoolExecutor(min(8, len(files))) as pool:
+            footers = list(pool.map(_parquet.footer, files))
+    else:
+        try:
+            files = asked(client, _parquet.listed, [path])[0]
+            footers = asked(client, _parquet.footer, files)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"on a worker of {client.scheduler.address}: {error} The workers must be able to open files."
+            ) from error
+    return Plan.of(footers, int(chunk_rows))
+
+
+def asked(client: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Return what a function makes of each item on the workers."""
+    futures = explained(client, lambda: client.map(function, list(items), pure=False))
+    found: list[Any] = explained(client, lambda: client.gather(futures))
+    return found
+
+
+def read_parquet(
+    path: Any, columns: Sequence[str] | None = None, *, chunk_rows: int = CHUNK_ROWS, client: Any = None
+) -> Any:
+    """Return the rows of Parquet files as a Dask array; workers read them, and nothing passes through here.
+
+    The chunks have the same number of rows whatever the files and their row groups are, so that a fit adds
+    up as it does in memory, bit for bit. A row group larger than a chunk is read once for each chunk in it.
+
+    Parameters
+    ----------
+    path : path or URL
+        A file, or a folder: all files below it whose names end in ``.parquet``, sorted. The workers must
+        be able to open it. A URL, such as ``s3://bucket/rows``, is opened by fsspec.
+    columns : sequence of str, optional
+        The columns to use, in this order. None means all.
+    chunk_rows : int, default=262144
+        How many rows a chunk has; a power of two times 32,768 gives the sums of the array in memory.
+    client : distributed.Client or str, optional
+        With it, its workers look at the files. Without, the ends of the files are read here.
+
+    Returns
+    -------
+    dask.array.Array of shape (n_samples, n_columns)
+        float32 if every column of every file is, else float64.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> from likewise.distributed import read_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pyarrow.table({"name": ["a", "b", "c"], "x": [0.0, 1.0, 4.0], "y": [1, 2, 3]})
+    ...     pyarrow.parquet.write_table(table, f"{folder}/rows.parquet")
+    ...     X = read_parquet(folder, columns=["y", "x"], chunk_rows=2)
+    ...     X.chunks, X.compute().tolist()
+    (((2, 1), (2,)), [[1.0, 0.0], [2.0, 1.0], [3.0, 4.0]])
+    """
+    client = None if client is None else connected(client)
+    return array_of(plan_of(path, chunk_rows, client), columns)
+
+
+def array_of(plan: Plan, columns: Sequence[str] | None) -> Any:
+    """Return the chunks of a plan as a Dask array."""
+    da = require("dask.array", extra="scale")
+    delayed = require("dask", extra="scale").delayed
+    names, dtype = _parquet.chosen(plan.footers, columns)
+    read = delayed(partial(_read, columns=names, dtype=dtype.str), name="read-parquet", pure=False)
+    parts = [
+        da.from_delayed(read(pieces), shape=(size, len(names)), dtype=dtype)
+        for pieces, size in zip(plan.chunks, plan.sizes, strict=True)
+    ]
+    return da.concatenate(parts) if parts else da.empty((0, len(names)), dtype=dtype)
+
+
+def _read(pieces: Sequence[Piece], columns: Sequence[str], dtype: str) -> np.ndarray:
+    """Return the rows of a chunk, on a worker."""
+    rows = np.empty((sum(piece.stop - piece.start for piece in pieces), len(columns)), dtype=dtype)
+    at = 0
+    for piece in pieces:
+        for batch in _parquet.batches(piece.file, columns, _BATCH_ROWS, piece.start, piece.stop):
+            rows[at : at + batch.num_rows] = _parquet.rows_of_batch(batch, columns, rows.dtype)
+            at += batch.num_rows
+    return rows
+
+
+# ---------------------------------------------------------------------- ids
+
+
+def rows_named(
+    data: Any, names: Sequence[str], *, column: str | None = None, client: Any = None
+) -> np.ndarray:
+    """Return the row numbers of the ids that hints name, found in one pass on the workers.
+
+    Only the ids looked for and where they are travel.
+
+    Parameters
+    ----------
+    data : path, URL or dask series
+        Parquet files as :func:`read_parquet` takes them, or the ids themselves as a series of a dask
+        dataframe.
+    names : sequence of str
+        The ids. Whole numbers are named as text: "7".
+    column : str, optional
+        The column of the files that holds the ids, text or whole numbers.
+    client : distributed.Client or str, optional
+        The cluster. The current client by default.
+
+    Returns
+    -------
+    ndarray of shape (len(names),)
+        Their rows, for :meth:`Supervision.from_links` and its like.
+
+    Examples
+    --------
+    >>> import dask.dataframe, pandas
+    >>> from distributed import Client
+    >>> from likewise.distributed import rows_named
+    >>> ids = dask.dataframe.from_pandas(pandas.Series(["wren", "owl", "finch"]), npartitions=2)
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
+    ...     rows_named(ids, ["finch", "wren"], client=client)
+    array([2, 0])
+    """
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names must be a sequence of ids, each of them text; got {names!r:.80}.")
+    client = connected(client)
+    if not hasattr(data, "to_delayed"):
+        if column is None:
+            raise ValueError("column= must name the column of the files that holds the ids.")
+        plan = plan_of(data, client=client)
+        return find_in_files(plan, column, names, client).places(names, str(data))
+    delayed = require("dask", extra="scale").delayed
+    look = delayed(partial(_find_in_part, names=tuple(names)), pure=False)
+    futures = explained(client, lambda: client.compute([look(part) for part in data.to_delayed()]))
+    found, at = [], 0
+    for part, n_rows in explained(client, lambda: client.gather(futures)):
+        found += [(name, at + row) for name, row in part.rows]
+        at += n_rows
+    return FoundIds(tuple(found)).places(names, "the data")
+
+
+def find_in_files(plan: Plan, column: str, names: Sequence[str], client: Any) -> FoundIds:
+    """Look for ids in a column of the files, on the workers."""
+    for one in plan.footers:
+        _parquet.check_columns(one, [column])
+    firsts = np.cumsum([0, *plan.sizes]).tolist()
+    look = partial(_find_in_pieces, column=column, names=tuple(names))
+    return sum(asked(client, look, list(zip(plan.chunks, firsts, strict=False))), FoundIds())
+
+
+def _wanted(names: Sequence[str]) -> Any:
+    pyarrow = require("pyarrow", extra="scale")
+    return pyarrow.array(list(names), type=pyarrow.string())
+
+
+def _find_in_pieces(where: tuple[Sequence[Piece], int], column: str, names: Sequence[str]) -> FoundIds:
+    pieces, at = where
+    found, wanted = FoundIds(), _wanted(names)
+    for cells in id_cells(pieces, column):
+        found += _parquet.find_ids(cells, wanted, at)
+        at += len(cells)
+    return found
+
+
+def id_cells(pieces: Sequence[Piece], column: str) -> Iterator[Any]:
+    """Yield the ids of a chunk as texts, some at a time."""
+    for piece in pieces:
+        yield from _parquet.id_cells(piece.file, column, _BATCH_ROWS, piece.start, piece.stop)
+
+
+def ids_of_chunk(pieces: Sequence[Piece], column: str) -> Any:
+    """Return the ids of a chunk as texts."""
+    pyarrow = require("pyarrow", extra="scale")
+    return pyarrow.concat_arrays(list(id_cells(pieces, column)))
+
+
+def _find_in_part(part: Any, names: Sequence[str]) -> tuple[FoundIds, int]:
+    """Look through one part of a series; its own index is not regarded."""
+    pyarrow = require("pyarrow", extra="scale")
+    return _parquet.find_ids(pyarrow.Array.from_pandas(part), _wanted(names), 0), len(part)

@@ -1,0 +1,339 @@
+"""Rows on a Dask cluster: passes are tasks, one for each chunk, and what they keep stays on the workers."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import partial
+from typing import Any, TypeVar
+
+import cloudpickle
+import numpy as np
+
+from likewise import _threads
+from likewise._blocks import Column, Recipe, Rows, Work, added
+from likewise._optional import require
+from likewise.distributed import _worker
+from likewise.distributed._cluster_errors import explained, gathered
+from likewise.distributed._worker import Chunk, Look, Passing
+
+T = TypeVar("T")
+
+
+# The columns of each client that are still wanted: workers let go of all others.
+_columns: dict[str, weakref.WeakSet[DaskColumn]] = {}
+_lock = threading.Lock()
+
+
+def _alive(client: str) -> frozenset[str]:
+    with _lock:
+        return frozenset(column.name for column in list(_columns.get(client, ())))
+
+
+class DaskColumn(Column):
+    """A column on the workers, in versions: each pass that writes to it leaves another one."""
+
+    def __init__(self, recipe: Recipe, dtype: np.dtype, width: int | None, kept: bool) -> None:
+        super().__init__(recipe)
+        self.name, self.version = uuid.uuid4().hex, uuid.uuid4().hex
+        self.dtype, self.width, self.kept = dtype, width, kept
+
+
+class DaskRows(Rows):
+    """Rows of a Dask array that a cluster holds; its chunks are cut into the usual blocks.
+
+    Every pass sends each chunk's task what the pass needs to know, and gets back little: the memory of this
+    process does not grow with the rows. Where a worker is lost, Dask makes its chunks again and the tasks
+    make again what was kept of them, so that the result is the same.
+    """
+
+    client: Any
+    names: Sequence[str] | None
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    elsewhere = True
+
+    def __init__(self, array: Any, client: Any, names: Sequence[str] | None = None) -> None:
+        self.client, self.names = client, names
+        self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), np.dtype(array.dtype)
+        lengths = [int(n) for n in array.chunks[0]]
+        self.chunks: list[Chunk] = _cut(lengths)
+        self.blocks: list[slice] = [rows for chunk in self.chunks for rows in chunk.blocks]
+        self._futures = explained(client, lambda: client.compute(list(array.to_delayed().ravel())))
+        self._data = uuid.uuid4().hex
+        self._weights: list[Any] | None = None
+        self._weight_sums: np.ndarray | None = None
+        self._functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = ()
+        self._spaces: weakref.WeakSet[DaskRows] = weakref.WeakSet([self])  # these rows, gone through things
+
+    def __copy__(self) -> DaskRows:
+        same = object.__new__(type(self))
+        same.__dict__.update(self.__dict__)
+        with _lock:
+            self._spaces.add(same)
+        return same
+
+    @property
+    def _space(self) -> bytes:
+        """What the rows go through, as a worker is told."""
+        return cloudpickle.dumps(self._functions)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("rows on a cluster stay there: a pass may be told of few things, not of all rows.")
+
+    # ------------------------------------------------------------------ weights
+
+    def weighed(self, weight: Any) -> DaskRows:
+        """Return the same rows with these weights, an array or a Dask array."""
+        weighed = copy(self)
+        weighed._weights = weighed._weight_sums = None
+        if weight is None:
+            return weighed
+        da = require("dask.array", extra="scale")
+        lengths = tuple(len_of(chunk) for chunk in self.chunks)
+        if hasattr(weight, "to_dask_array"):
+            weight = weight.to_dask_array(lengths=True)
+        if not isinstance(weight, da.Array):
+            weight = da.from_array(np.asarray(weight, dtype=np.float64), chunks=(lengths,))
+        if weight.shape != (len(self),):
+            raise ValueError(
+                f"sample_weight must have one weight a row, shape ({len(self)},); got {weight.shape}."
+            )
+        weight = weight.astype(np.float64).rechunk((lengths,))
+        weighed._weights = self.client.compute(list(weight.to_delayed().ravel()))
+        sums = np.array(list(weighed.map(_weight_sums))).reshape(-1, 3)
+        if not np.isfinite(sums).all() or (len(sums) and sums[:, 2].min() < 0) or not sums[:, 0].any():
+            raise ValueError("sample_weight must be finite, must not be negative, nor zero for every row.")
+        weighed._weight_sums = sums
+        return weighed
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight."""
+        return 1.0 if self._weight_sums is None else float(self._weight_sums[:, 1].max())
+
+    def weight_by_block(self) -> np.ndarray:
+        """Return the total weight of each block."""
+        return super().weight_by_block() if self._weight_sums is None else self._weight_sums[:, 0]
+
+    def weight_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the weights of few rows."""
+        if self._weights is None:
+            return np.ones(len(rows))
+        return self._few(rows, self._weights, ())
+
+    # ------------------------------------------------------------------ few rows
+
+    def read(self, rows: slice) -> np.ndarray:
+        """Return one block."""
+        return self.take(np.arange(rows.start, rows.stop))
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Return few rows."""
+        return self._few(rows, self._futures, self._functions)
+
+    def _few(self, rows: np.ndarray, futures: list[Any], functions: tuple[Any, ...]) -> np.ndarray:
+        rows = np.asarray(rows, dtype=np.int64)
+        starts = np.array([chunk.start for chunk in self.chunks])
+        # Of chunks that start at one row the last one has rows.
+        chunk_of = np.searchsorted(starts, rows, side="right") - 1
+        sent = cloudpickle.dumps(functions)
+        asked, here = [], []
+        for number in np.unique(chunk_of).tolist():
+            mine = np.flatnonzero(chunk_of == number)
+            asked.append((futures[number], rows[mine] - starts[number]))
+            here.append(mine)
+        found = self._run("take", _worker.pick, [(*one, sent) for one in asked])
+        shape = (len(rows), self.shape[1]) if futures is self._futures else (len(rows),)
+        out = np.empty(shape, dtype=self.dtype if futures is self._futures else np.float64)
+        for mine, part in zip(here, found, strict=True):
+            out[mine] = part
+        return out
+
+    def through(self, function: Callable[[np.ndarray], np.ndarray]) -> DaskRows:
+        """Apply the function to each block when its turn comes."""
+        changed = copy(self)
+        changed._functions = (*self._functions, function)
+        return changed
+
+    # ------------------------------------------------------------------ passes
+
+    def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
+        """Return a column; one with a width is kept if the workers have the room, or made at every look."""
+        kept = width is None or len(self) * width * np.dtype(dtype).itemsize <= self._room()
+        column = DaskColumn(recipe, np.dtype(dtype), width, kept)
+        with _lock:
+            _columns.setdefault(self.client.id, weakref.WeakSet()).add(column)
+        return column
+
+    def _room(self) -> float:
+        """Return how many bytes a wide column may take on all workers."""
+        workers = explained(self.client, lambda: self.client.scheduler_info(n_workers=-1))["workers"]
+        return _worker.SHARE * sum(worker["memory_limit"] or np.inf for worker in workers.values())
+
+    def map(
+        self,
+        work: Work[T],
+        column: Column | None = None,
+        *,
+        becomes: Recipe | None = None,
+        afresh: bool = False,
+        only: Sequence[int] | None = None,
+    ) -> Iterator[T]:
+        """Yield what ``work(block)`` returns for each block, in order."""
+        for found in self._pass(work, column, becomes, afresh, together=False, only=only):
+            yield from found
+
+    def sum(
+        self,
+        work: Work[T],
+        column: Column | None = None,
+        *,
+        becomes: Recipe | None = None,
+        afresh: bool = False,
+    ) -> T:
+        """Add up what ``work(block)`` returns; the blocks of a chunk are added up where it is."""
+        total: T = added(self._pass(work, column, becomes, afresh, together=True))
+        return total
+
+    def _pass(
+        self,
+        work: Work[T],
+        column: Column | None,
+        becomes: Recipe | None,
+        afresh: bool,
+        *,
+        together: bool,
+        only: Sequence[int] | None = None,
+    ) -> list[Any]:
+        futures = self._submit(work, column, becomes, afresh, together=together, only=only)
+        found: list[Any] = self._gathered(futures)
+        if isinstance(column, DaskColumn) and becomes is not None:
+            column.recipe = becomes
+        return found
+
+    def _submit(
+        self,
+        work: Work[T],
+        column: Column | None,
+        becomes: Recipe | None = None,
+        afresh: bool = False,
+        *,
+        together: bool = False,
+        only: Sequence[int] | None = None,
+        last: bool = False,
+    ) -> list[Any]:
+        look, recipe = None, None
+        if isinstance(column, DaskColumn):
+            left = column.version if becomes is None else uuid.uuid4().hex
+            alive = _alive(self.client.id) - ({column.name} if last else set())
+            look = Look(
+                column.name,
+                alive,
+                column.version,
+                left,
+                column.dtype.str,
+                column.width,
+                afresh,
+                column.kept,
+            )
+            recipe, column.version = column.recipe, left
+        functions = cloudpickle.dumps((work, recipe))
+        with _lock:
+            spaces = list(self._spaces)
+        wanted_spaces = frozenset(_worker.token_of(rows._space) for rows in spaces)
+        passing = Passing(
+            functions, self._space, wanted_spaces, self.client.id, self._data, look, together, last
+        )
+        wanted = None if only is None else frozenset(only)
+        asked = []
+        for chunk, X, weight in zip(
+            self.chunks, self._futures, self._weights or [None] * len(self.chunks), strict=True
+        ):
+            mine = None
+            if wanted is not None:
+                numbers = range(chunk.first_block, chunk.first_block + len(chunk.blocks))
+                mine = tuple(number for number in numbers if number in wanted)
+            if chunk.blocks and (mine is None or mine):
+                asked.append((X, weight, chunk, passing, mine))
+        return self._tasks(_name(work), _worker.go_through, asked)
+
+    def _tasks(self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]) -> list[Any]:
+        """Submit one task for each of the arguments, named so that the dashboard tells what goes on."""
+        if not asked:
+            return []
+        token = f"likewise-{name}-{uuid.uuid4().hex}"
+        keys = [(token, number) for number in range(len(asked))]
+        columns = zip(*asked, strict=True)
+        found: list[Any] = explained(
+            self.client, lambda: self.client.map(function, *columns, key=keys, pure=False)
+        )
+        return found
+
+    def _gathered(self, futures: list[Any]) -> list[Any]:
+        return gathered(self.client, futures)
+
+    def _run(self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]) -> list[Any]:
+        return self._gathered(self._tasks(name, function, asked))
+
+    # ------------------------------------------------------------------ what comes back
+
+    def whole(self, column: Column, renumber: np.ndarray | None = None) -> Any:
+        """Return what a column holds as a Dask array, which the cluster holds."""
+        assert isinstance(column, DaskColumn)
+        parts = iter(self._submit(_worker.hand_over, column, last=True))
+        filled = [next(parts) if chunk.blocks else [] for chunk in self.chunks]
+        asked = [(part, column.dtype.str, renumber) for part in filled]
+        return self._as_array(self._tasks("labels", _worker.joined, asked), column.dtype)
+
+    def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
+        """Return what ``work(X)`` makes of all rows as a Dask array, which the cluster holds."""
+        dtype = np.dtype(dtype)
+        sent = cloudpickle.dumps((work, *self._functions))
+        asked = [
+            (X, sent, chunk, dtype.str, width) for X, chunk in zip(self._futures, self.chunks, strict=True)
+        ]
+        return self._as_array(self._tasks(_name(work), _worker.make, asked), dtype, width)
+
+    def _as_array(self, futures: list[Any], dtype: np.dtype, width: int | None = None) -> Any:
+        da = require("dask.array", extra="scale")
+        from likewise.distributed._dask_graph import delay
+
+        more = () if width is None else (width,)
+        parts = [
+            da.from_delayed(delay(future, self.client), shape=(len_of(chunk), *more), dtype=dtype)
+            for future, chunk in zip(futures, self.chunks, strict=True)
+        ]
+        return da.concatenate(parts)
+
+
+def len_of(chunk: Chunk) -> int:
+    """Return how many rows a chunk has."""
+    return chunk.blocks[-1].stop - chunk.start if chunk.blocks else 0
+
+
+def _cut(lengths: Sequence[int]) -> list[Chunk]:
+    """Cut chunks into the usual blocks; a chunk without rows has none."""
+    chunks, start, first = [], 0, 0
+    for number, length in enumerate(lengths):
+        blocks = tuple(slice(start + b.start, start + b.stop) for b in _threads.row_blocks(length))
+        chunks.append(Chunk(number, start, blocks, first))
+        start, first = start + length, first + len(blocks)
+    return chunks
+
+
+def _name(work: Callable[..., Any]) -> str:
+    """Return what a task of this work is called."""
+    function = work.func if isinstance(work, partial) else work
+    return str(getattr(function, "__name__", type(function).__name__)).strip("_").replace("_", "-")
+
+
+def _weight_sums(block: Any) -> tuple[float, float, float]:
+    weight = block.weight
+    if not len(weight):
+        return 0.0, 0.0, 0.0
+    return float(weight.sum()), float(weight.max()), float(weight.min())

@@ -1,0 +1,324 @@
+"""The one loop of the k-means family: assign, move the centres, fit the metric, until the labels settle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from likewise._blocks import Block, Rows, as_rows
+from likewise.base import Progress
+from likewise.kmeans._linked_rows import Placed
+from likewise.kmeans._metric import Metric, inverse_metric
+from likewise.kmeans._reseed import moves_to_empty
+from likewise.kmeans._stats import (
+    NOBODY,
+    ClusterStats,
+    Held,
+    all_in_one,
+    assign_rows,
+    label_recipe,
+    moments_of,
+    second_moment,
+    total_cost,
+)
+
+# A metric that changes may raise the objective; after so many iterations without a better one we stop.
+_PATIENCE = 5
+
+
+class HintedRows(Protocol):
+    """Rows whose clusters depend on hints. `place` labels them given centres and metric."""
+
+    rows: np.ndarray
+    X: np.ndarray
+    weight: np.ndarray
+
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+        """Label the rows."""
+
+    def units(self) -> np.ndarray:
+        """Return a number for each row; rows of one number move to an empty cluster together, -1 never."""
+
+
+class Violations(Protocol):
+    """Adds what broken links contribute to the scatter that a metric is learned from."""
+
+    rows: np.ndarray
+
+    def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
+        """Add to `scatter`."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How a metric is learned."""
+
+    diagonal: bool
+    per_cluster: bool
+    floor: float
+    violations: Violations | None
+
+    @property
+    def moments(self) -> str | None:
+        """The second moments that are wanted of each cluster."""
+        return None if not self.per_cluster else "diagonal" if self.diagonal else "full"
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where one start begins. With `learn` the metric is fitted from the first iteration on.
+
+    Without, the given metric is kept until the labels settle for the first time. Where a start goes on after
+    a trial, `done` counts the iterations that were made and `told` is where they left the hinted rows.
+    """
+
+    centers: np.ndarray
+    metric: Metric
+    learn: bool = False
+    done: int = 0
+    told: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """What one pass over the rows found; their labels stay where the rows are.
+
+    Attributes
+    ----------
+    stats : ClusterStats
+        What the clusters add up to, and how many labels changed.
+    objective : float
+        The cost of all rows, and of broken links.
+    nearest : ndarray
+        The clusters of the hinted rows by distance alone.
+    told : ndarray
+        The clusters of the rows that hints speak of.
+    held : Held
+        The rows that are not in their nearest cluster: hinted ones, and ones moved to an empty cluster.
+    """
+
+    stats: ClusterStats
+    objective: float
+    nearest: np.ndarray
+    told: np.ndarray
+    held: Held
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Where one start ended: centres, metric, and the rows held apart from their nearest cluster.
+
+    These say the labels of all rows (:meth:`Steps.labels_of`), so none but the last fit's need be kept.
+    """
+
+    centers: np.ndarray
+    metric: Metric
+    assigned: Assigned
+    n_iter: int
+    converged: bool
+    start: Start
+
+    @property
+    def objective(self) -> float:
+        """The value of the objective."""
+        return self.assigned.objective
+
+
+class Steps:
+    """The two steps of an iteration, over all rows: free rows in bulk, hinted rows in one place.
+
+    The rows named by hints were gathered once. A pass over the blocks is given the centres, the metric and
+    the labels of hinted rows; a block keeps its labels and returns statistics that add.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray | Rows,
+        n_clusters: int,
+        *,
+        hinted: HintedRows | None = None,
+        learning: Learning | None = None,
+        watch: np.ndarray = NOBODY,
+        fill: bool = True,
+    ) -> None:
+        self.rows, self.k = as_rows(X), n_clusters
+        self._fill = fill  # a cluster without rows gets some
+        self.hinted, self.learning = hinted, learning
+        self._labels = self.rows.column(np.int32, all_in_one)
+        self._labels_are: Assigned | None = None
+        self._watch = watch if hinted is None else hinted.rows
+        diagonal = learning is None or learning.diagonal
+        held = Held.none() if hinted is None else Held(hinted.rows, np.zeros_like(hinted.rows))
+        self._free_second = self.second = second_moment(self.rows, diagonal=diagonal, held=held)
+        if hinted is not None:
+            told = as_rows(hinted.X, weight=hinted.weight)
+            self.second = self.second + second_moment(told, diagonal=diagonal)
+        spread = self.second if self.second.ndim == 1 else self.second.diagonal()
+        spread = np.sqrt(np.maximum(spread / max(self.rows.total_weight, 1e-300), 0.0))
+        self._scale = np.where(spread > 0, spread, 1.0)
+        self.variance = float(np.square(spread).mean())  # X is centred
+
+    def assign(self, centers: np.ndarray, metric: Metric, told: np.ndarray | None) -> Assigned:
+        """Label every row, given where the rows that hints speak of were before (None: nowhere)."""
+        moments = moments_of(metric) or (self.learning.moments if self.learning else None)
+        held = Held.none()
+        placed = None
+        if self.hinted is not None:
+            placed = self.hinted.place(metric, centers, None if told is None else told.astype(np.int64))
+            held = Held(self.hinted.rows, placed.labels)
+        stats = assign_rows(
+            self.rows, self._labels, centers, metric, moments=moments, held=held, watch=self._watch
+        )
+        objective = total_cost(stats, centers, metric, self._free_second)
+        nearest = np.empty(0, dtype=np.int64)
+        if self.hinted is not None and placed is not None:
+            own = ClusterStats.of(self.hinted.X, placed.labels, self.hinted.weight, self.k, moments=moments)
+            stats = stats + own
+            objective += placed.energy
+            nearest = placed.nearest
+        if self._fill and (stats.counts == 0).any():
+            stats, held = self._reseed(stats, held, centers, metric, moments)
+        done = Assigned(stats, objective, nearest, stats.watched, held)
+        self._labels_are = done
+        return done
+
+    def labels_of(self, fit: Fit, renumber: np.ndarray | None = None) -> Any:
+        """Return the labels that a fit stands for, and end here; they are there if its pass was the last."""
+        if self._labels_are is not fit.assigned:
+            # Its recipe is looked at when the labels are, so that no pass is made for nothing else.
+            recipe = label_recipe(self.rows.dtype, fit.centers, fit.metric, fit.assigned.held)
+            self._labels = self.rows.column(np.int32, recipe)
+        return self.rows.whole(self._labels, renumber)
+
+    def _reseed(
+        self, stats: ClusterStats, held: Held, centers: np.ndarray, metric: Metric, moments: str | None
+    ) -> tuple[ClusterStats, Held]:
+        """Fill empty clusters, where rows can be found for them. Labels are written."""
+        empty = np.flatnonzero(stats.counts == 0)
+        moves = moves_to_empty(self.rows, self._labels, held, self.hinted, centers, metric, empty)
+        if not moves:
+            return stats, held
+        rows = np.concatenate([move.rows for move in moves])
+        before = np.concatenate([move.before for move in moves])
+        labels = np.repeat([move.cluster for move in moves], [len(move.rows) for move in moves])
+        every, first = np.unique(np.concatenate([rows, held.rows]), return_index=True)
+        held = Held(every, np.concatenate([labels, held.labels])[first].astype(np.int32))
+        watched, k = Held(self._watch, self._watch), self.k
+
+        def move(block: Block) -> ClusterStats:
+            assert block.kept is not None
+            at, given = held.within(block.rows)
+            block.kept[at] = given
+            found = ClusterStats.of(block.X, block.kept, block.weight, k, moments=moments)
+            return replace(found, watched=block.kept[watched.within(block.rows)[0]])
+
+        recipe = label_recipe(self.rows.dtype, centers, metric, held)
+        moved = self.rows.sum(move, self._labels, becomes=recipe)
+        return replace(moved, changed=stats.changed + self._changes(rows, before, labels)), held
+
+    def _changes(self, rows: np.ndarray, before: np.ndarray, labels: np.ndarray) -> int:
+        """Return by how many the changed labels become more if `rows` go from `before` to `labels`.
+
+        A row that was held in the pass before is known to have been where it goes now, or not; any other
+        row is taken as changed.
+        """
+        if self._labels_are is None:
+            return len(rows)
+        last = self._labels_are.held
+        at = np.minimum(np.searchsorted(last.rows, rows), max(len(last.rows) - 1, 0))
+        known = last.rows[at] == rows if len(last.rows) else np.zeros(len(rows), dtype=bool)
+        was = last.labels[at[known]]
+        more = np.count_nonzero(labels[known] != was) - np.count_nonzero(before[known] != was)
+        return int(more + np.count_nonzero(~known))
+
+    def update(
+        self, told: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
+    ) -> tuple[np.ndarray, Metric]:
+        """Move the centres to the means of their rows, and fit the metric if `learn`."""
+        centers = means_of(stats, centers)
+        if not learn or self.learning is None:
+            return centers, metric
+        scatter, mass = scatter_within(stats, self.second, centers, self.learning.per_cluster)
+        if self.learning.violations is not None:
+            self.learning.violations.add_violations(scatter, told, metric)
+        return centers, inverse_metric(scatter, mass, self._scale, self.learning.floor)
+
+
+def means_of(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
+    """Return the means of the clusters; an empty one keeps its centre."""
+    filled = stats.counts > 0
+    return np.where(filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers)
+
+
+def scatter_within(
+    stats: ClusterStats, second: np.ndarray, centers: np.ndarray, per_cluster: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scatter about the centres, of each cluster or of all in one, and its total weight.
+
+    `second` is the second moment of all rows; a cluster's own is in the statistics.
+    """
+    if per_cluster:
+        assert stats.second is not None
+        return stats.second - _weighted_squares(stats.counts, centers, stats.second.ndim), stats.counts
+    within = second - _weighted_squares(stats.counts, centers, second.ndim + 1).sum(axis=0)
+    return within[None], np.array([stats.counts.sum()])
+
+
+def _weighted_squares(counts: np.ndarray, centers: np.ndarray, ndim: int) -> np.ndarray:
+    if ndim == 2:
+        return counts[:, None] * np.square(centers)
+    return counts[:, None, None] * centers[:, :, None] * centers[:, None, :]
+
+
+def alternate(
+    steps: Steps,
+    start: Start,
+    *,
+    max_iter: int,
+    shift_tol: float,
+    cost_tol: float,
+    learn_by: int,
+    progress: Progress | None = None,
+) -> Fit:
+    """Alternate the two steps from the given start until the labels settle.
+
+    Fitting the metric may raise the objective, so the best state since the metric was first fitted is
+    returned. Besides unchanged labels, this ends a fit: centres that together move by less than `shift_tol`
+    (squared) while the metric is fixed, or an objective that changes by less than `cost_tol` of itself while
+    the metric is fitted. In iteration `learn_by` the metric is fitted even if the labels never settled.
+    """
+    centers, metric = start.centers, start.metric
+    learn = start.learn and steps.learning is not None
+    best: Fit | None = None
+    told = start.told
+    stale = 0
+    near = False
+    last_objective = np.inf
+    for n_iter in range(start.done + 1, max_iter + 1):
+        found = steps.assign(centers, metric, told)
+        here = Fit(centers, metric, found, n_iter, True, start)
+        objective = found.objective
+        stop = progress.step() if progress is not None else False
+        # In a start's first pass the labels before it were not its own.
+        settled = near or (found.stats.changed == 0 and n_iter > start.done + 1)
+        settled = settled or (learn and abs(objective - last_objective) <= cost_tol * abs(objective))
+        last_objective = objective
+        final = learn or steps.learning is None
+        if final and (best is None or objective < best.objective - 1e-9 * abs(best.objective)):
+            best, stale = here, 0
+        else:
+            stale += final
+        if settled and final:
+            return replace(here if steps.learning is None else best or here, n_iter=n_iter - near)
+        if stop or (learn and stale >= _PATIENCE):
+            return replace(best or here, n_iter=n_iter)
+        learn = steps.learning is not None and (learn or settled or n_iter >= learn_by)
+        moved, metric = steps.update(found.told, found.stats, centers, metric, learn)
+        near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
+        centers, told = moved, found.told
+    last = Fit(centers, metric, steps.assign(centers, metric, told), max_iter, False, start)
+    if best is not None and best.objective < last.objective:
+        last = replace(best, n_iter=max_iter)
+    return replace(last, converged=False)

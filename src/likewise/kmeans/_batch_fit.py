@@ -1,0 +1,342 @@
+"""Mini-batch fits of the k-means family: batches drawn by `fit` or passed to `partial_fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from likewise._blocks import ArrayRows, Block, Recipe, Rows, drawn_rows
+from likewise._compat import check_random_state, with_callbacks
+from likewise._hinted import Named
+from likewise._threads import n_threads
+from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.kmeans._alternation import Start, Steps
+from likewise.kmeans._base import Plan, less
+from likewise.kmeans._linked_rows import LinkedRows
+from likewise.kmeans._running_sums import SPAN, Batch, Running
+from likewise.kmeans._soft import SoftLinks
+from likewise.kmeans._stats import Held, label_recipe, mean_row
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike
+    from likewise.evaluation import Satisfaction
+    from likewise.supervision import Supervision
+
+# Size of the first batch of a fit, on which starts are tried, in batches.
+_FIRST = 3
+# Maximum number of iterations of a start on the first batch.
+_SETTLE = 100
+# Number of batches drawn at a time, so that distant rows or scattered parts of a file are read less often.
+_AT_ONCE = 8
+
+
+class FromBatches(SoftLinks):
+    """Members that process rows in batches and keep running sums."""
+
+    n_iter_: int
+    cluster_centers_: np.ndarray
+    objective_: float
+    n_steps_: int
+    n_rows_seen_: int
+    labels_: np.ndarray
+    violations_: Satisfaction
+
+    batch_size: int
+    half_life: float | None
+    max_no_improvement: int | None
+    reassignment_ratio: float
+
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "batch_size": integer(1),
+        "half_life": either(choice(None), real(0, strict=True)),
+        "max_no_improvement": either(choice(None), integer(1)),
+        "reassignment_ratio": real(0),
+    }
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"supervision": True}
+
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Cluster the rows of X with batches drawn from them, guided by the hints.
+
+        Hinted rows are in every batch, with reduced weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
+            The rows. All rows are read twice, to validate and to label them.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The hints. None means no hints.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each row. It does not change the penalties of links. If weights are so large that
+            sums overflow, the objective is divided by a power of two.
+
+        Returns
+        -------
+        self : object
+            The fitted clusterer.
+        """
+        rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
+        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
+        rng = self._rng = check_random_state(self.random_state)
+        told, few = hints.named()
+        named = Named.of(rows, told, few, self._closure(few, told))
+        n, size = len(rows), min(self.batch_size, len(rows))
+        drawn, weight, share = _first_rows(rows, named, _FIRST * max(size, self.n_clusters), rng)
+        middle = mean_row(ArrayRows(drawn).weighed(weight))
+        # Hinted rows come first in a batch.
+        here = replace(named, rows=np.arange(len(told)), X=less(middle, named.X))
+        first = self._batch(drawn, weight, middle, here, round(share * n), share)
+        every = self._linked(first, rng)
+        linked = None if every is None else every.sharing(share, self._penalty(first.rows))
+        plan = self._beginning(first, linked, middle, rng)
+
+        progress = Progress(self, X, plan.n_runs + 1)
+        best = self._best(plan, _SETTLE, progress)
+        state = Running.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
+        state, where = self._step(state, first, linked, best.assigned.told, rng)
+        lowest, stale, settled = np.inf, 0, self.max_no_improvement is None
+        most = max(int(np.ceil((self.max_iter * n - first.size) / size)), 0)
+        if size == n and best.converged:  # all batches would be equal
+            most, settled = 0, True
+        progress.begin(max(most, 1))
+        for drawn, weight in _later_rows(rows, named, size, most, rng):
+            batch = self._batch(drawn, weight, middle, here, size, size / n)
+            if every is not None:
+                linked = every.sharing(batch.share, self._penalty_at(state.mean_squared_distance))
+            state, where = self._step(state, batch, linked, where, rng)
+            lower = state.n_steps <= SPAN or state.objective < lowest - self.tol * abs(lowest)
+            lowest, stale = (state.objective, 0) if lower else (lowest, stale + 1)
+            if progress.step() or stale == self.max_no_improvement:
+                settled = True
+                break
+        progress.end()
+
+        self.n_iter_ = max(int(np.ceil(state.n_rows / n)), 1)
+        self._keep_running(state)
+        found = self._label(rows, named, linked, where)
+        why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
+        if not self._warn_few_clusters(found, self.n_clusters, why) and not settled:
+            warn_caller(
+                f"{type(self).__name__} stopped after {state.n_steps} batches before its objective settled. "
+                "Raise max_iter, or tol.",
+                ConvergenceWarning,
+            )
+        progress.finish()
+        return self
+
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Update the clusters with one batch of rows and hints about the rows of this batch.
+
+        The first batch also determines the start: several starts are drawn from it and run to convergence on
+        it, and the best is selected as in `fit` of :class:`PCKMeans`. It needs at least as many distinct rows
+        as there are clusters, unless `init` is an array. After `fit`, batches continue from its result.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The rows of the batch, one or more.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            Hints about the rows of this batch, numbered from 0. Put linked rows in the same batch; links
+            between batches are not possible.
+        sample_weight : array-like of shape (n_rows,), optional
+            The weight of each row. It does not change the penalties of links.
+
+        Returns
+        -------
+        self : object
+            The updated clusterer.
+        """
+        state: Running | None = getattr(self, "_running", None)
+        rows, hints = self._check_batch(X, y, supervision, sample_weight, state)
+        if state is None:
+            self._rng = check_random_state(self.random_state)
+        rng, middle = self._rng, mean_row(rows) if state is None else state.middle
+        told, few = hints.named()
+        rows.threads = self._threads(rows)
+        shifted = rows.through(partial(less, middle.astype(rows.dtype)))
+        named = Named.of(shifted, told, few, self._closure(few, told))
+        batch = Batch(shifted, named, len(rows))
+        linked = self._linked(batch, rng, state)
+        where = None
+        if state is None:
+            plan = self._beginning(batch, linked, middle, rng)
+            start = plan.starts[0]
+            if isinstance(self.init, str):
+                best = self._best(plan, _SETTLE)
+                start, where = Start(best.centers, best.metric), best.assigned.told
+            state = Running.begin(middle, start, plan.steps.learning)
+        state, where = self._step(state, batch, linked, where, rng)
+        self.n_iter_ = 1
+        self._keep_running(state)
+        self._label(rows, named, linked, where)
+        return self
+
+    # ------------------------------------------------------------------ one batch
+
+    def _batch(
+        self, X: np.ndarray, weight: np.ndarray, middle: np.ndarray, named: Named, size: int, share: float
+    ) -> Batch:
+        """Return a batch of drawn rows, hinted rows first."""
+        rows = ArrayRows(less(middle, X)).weighed(weight)
+        rows.threads = self._threads(rows)
+        return Batch(rows, named, size, share)
+
+    def _threads(self, rows: Rows) -> int:
+        return n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+
+    def _linked(self, batch: Batch, rng: Any, state: Running | None = None) -> LinkedRows | None:
+        """Return the linked rows of a batch; the rows seen before determine the penalty of links."""
+        if "links" not in batch.named.hints.kinds:
+            return None
+        if state is None:
+            penalty = self._penalty(batch.rows)
+        else:
+            penalty = self._penalty_at(state.mean_squared_distance)
+        return LinkedRows(batch.rows, batch.named, penalty, rng)
+
+    def _beginning(self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any) -> Plan:
+        """Return the steps on the first batch, and the starts drawn from it."""
+        learning = self._learning(linked)
+        steps = Steps(batch.rows, self.n_clusters, hinted=linked, learning=learning, watch=batch.named.rows)
+        starts = self._starts(batch.rows, batch.named, middle, rng)
+        return Plan(steps, starts, batch.named.hints)
+
+    def _step(
+        self, state: Running, batch: Batch, linked: LinkedRows | None, where: np.ndarray | None, rng: Any
+    ) -> tuple[Running, np.ndarray]:
+        """Process one batch, given the previous labels of its hinted rows; return also their new labels."""
+        learning = self._learning(linked)
+        steps = Steps(
+            batch.rows,
+            self.n_clusters,
+            hinted=linked,
+            learning=learning,
+            watch=batch.named.rows,
+            fill=False,
+        )
+        state, where = state.after(steps, where, batch.size, self.half_life)
+        state = state.refilled(batch, self.reassignment_ratio, rng)
+        return state if learning is None else state.learned(learning), where
+
+    # ------------------------------------------------------------------ input and output
+
+    def _check_batch(
+        self, X: Any, y: Any, supervision: Any, sample_weight: Any, state: Running | None
+    ) -> tuple[Rows, Any]:
+        """Validate the arguments of `partial_fit`."""
+        self._check_parameters()
+        rows = self._check_rows(X, reset=state is None)
+        name, n, k = type(self).__name__, len(rows), self.n_clusters
+        self._check_largest(max(rows.map(_largest)), rows.dtype, n * rows.shape[1])
+        hints = self._check_supervision(supervision, n, y, given=X)
+        self._check_n_clusters(k, max(n, k), hints)
+        rows = self._with_weights(rows, sample_weight)
+        rows = self._rescale_weights(rows) if state is None else self._with_weight_unit(rows)
+        if state is None:
+            if isinstance(self.init, str):
+                every = np.arange(n)
+                different = len(np.unique(rows.take(every)[rows.weight_of(every) > 0], axis=0))
+                if different < k:
+                    raise ValueError(
+                        f"{name}: the first batch has {n} rows, {different} of them different, and the start "
+                        f"of n_clusters={k} clusters is drawn from it. Pass at least {k} different rows "
+                        "first, or give the start as init."
+                    )
+            return rows, hints
+        if not state.fits(k, self._learning(None)):
+            raise ValueError(
+                f"{name}: n_clusters, metric or per_cluster is not what it was for the first batch. "
+                "Set them back, or begin anew with fit or a fresh copy: sklearn.base.clone(model)."
+            )
+        return rows, hints
+
+    def _keep_running(self, state: Running) -> None:
+        self._running = state
+        self._assigned_to = (state.centers + state.middle).astype(state.middle.dtype)
+        self.cluster_centers_ = (self._assigned_to / self._row_unit).astype(state.middle.dtype)
+        self.objective_ = state.objective
+        self.n_steps_, self.n_rows_seen_ = state.n_steps, state.n_rows
+        self._metric = state.metric
+        self._n_features_out = self.n_clusters
+
+    def _label(self, rows: Rows, named: Named, linked: LinkedRows | None, where: np.ndarray) -> int:
+        """Label the rows with the current clusters; return the number of clusters that have rows."""
+        state, held = self._running, Held.none()
+        if linked is not None:
+            placed = linked.place(state.metric, state.centers, where.astype(np.int64))
+            held = Held(named.rows, placed.labels.astype(np.int32))
+        rows.threads = self._threads(rows)
+        recipe = label_recipe(rows.dtype, state.centers, state.metric, held)
+        labels = rows.column(np.int32, partial(_shifted, state.middle.astype(rows.dtype), recipe))
+        counts: np.ndarray = rows.sum(partial(_sizes, self.n_clusters), labels)
+        self.labels_ = rows.whole(labels)
+        self.violations_ = named.satisfaction(held.labels)
+        return int(np.count_nonzero(counts))
+
+
+def _first_rows(
+    rows: Rows, named: Named, size: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Draw the first batch: rows, weights, and the factor for the weights of hinted rows."""
+    size = min(size, len(rows))
+    while True:  # until some drawn row has a positive weight
+        share = size / len(rows)
+        free = np.setdiff1d(drawn_rows(len(rows), size, rng), named.rows, assume_unique=True)
+        weight = np.concatenate([share * named.weight, rows.weight_of(free)])
+        if weight.any():
+            return np.concatenate([named.X, rows.take(free)]), weight, share
+        size = min(2 * size, len(rows))
+
+
+def _later_rows(
+    rows: Rows, named: Named, size: int, n_batches: int, rng: np.random.RandomState
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Draw one batch after another: rows and weights, hinted rows first."""
+    share = size / len(rows)
+    left = n_batches
+    while left > 0:
+        n = max(1, min(_AT_ONCE, len(rows) // size, left))
+        left -= n
+        free = np.setdiff1d(drawn_rows(len(rows), n * size, rng), named.rows, assume_unique=True)
+        X, weight = rows.take(free), rows.weight_of(free)
+        for part in np.array_split(rng.permutation(len(free)), n):
+            yield (
+                np.concatenate([named.X, X[part]]),
+                np.concatenate([share * named.weight, weight[part]]),
+            )
+
+
+def _shifted(middle: np.ndarray, recipe: Recipe, block: Block) -> np.ndarray:
+    return recipe(replace(block, X=less(middle, block.X)))
+
+
+def _sizes(k: int, block: Block) -> np.ndarray:
+    assert block.kept is not None
+    return np.bincount(block.kept, minlength=k)
+
+
+def _largest(block: Block) -> float:
+    return float(np.abs(block.X).max(initial=0.0))

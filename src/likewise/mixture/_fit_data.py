@@ -1,0 +1,98 @@
+"""What a fit of a mixture stands on: all rows, the ones that starts are tried on, and their first sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import pairwise_distances_argmin
+
+from likewise._blocks import ArrayRows, Block, Rows
+from likewise._hinted import Named
+from likewise.mixture._em import Relations, Steps, pieces
+from likewise.mixture._gaussian_components import Covariances, Moments
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What a fit stands on.
+
+    Attributes
+    ----------
+    rows, named
+        All rows, and those that hints name.
+    trial, trial_named
+        The rows that starts are tried on, in memory, and the named ones among them: the same, or a sample
+        in which every named row is.
+    middle : ndarray of shape (d,)
+        The mean of the rows.
+    ridge : float
+        What is added to variances.
+    relations : callable or None
+        Makes the relations anew for each start.
+    """
+
+    rows: Rows
+    named: Named
+    trial: Rows
+    trial_named: Named
+    middle: np.ndarray
+    ridge: float
+    relations: Callable[[], Relations] | None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether starts are tried on a sample."""
+        return self.trial is not self.rows
+
+    def steps(self) -> Steps:
+        """Return the steps over all rows."""
+        return Steps(self.rows, self.named, self.relations and self.relations(), ridge=self.ridge)
+
+    def trial_steps(self) -> Steps:
+        """Return the steps over the rows that starts are tried on."""
+        return Steps(self.trial, self.trial_named, self.relations and self.relations(), ridge=self.ridge)
+
+
+def in_memory(rows: Rows) -> Rows:
+    """Gather rows, if they are not in memory as they are."""
+    if isinstance(rows, ArrayRows):
+        return rows
+    return ArrayRows(all_of(rows), threads=rows.threads)
+
+
+def all_of(rows: Rows) -> np.ndarray:
+    """Return all of few rows; those of one block are not copied."""
+    return rows.read(rows.blocks[0]) if len(rows.blocks) == 1 else rows.take(np.arange(len(rows)))
+
+
+def added_up(block: Block) -> np.ndarray:
+    """Return the sum of the rows of a block."""
+    total: np.ndarray = block.X.sum(axis=0, dtype=np.float64)
+    return total
+
+
+def squared_from(middle: np.ndarray, block: Block) -> np.ndarray:
+    """Return the sum of the squares of the rows of a block, less the middle."""
+    total: np.ndarray = np.square(np.subtract(block.X, middle, dtype=np.float64)).sum(axis=0)
+    return total
+
+
+def moments_of(
+    kind: Covariances, middle: np.ndarray, n_parts: int, X: np.ndarray, parts: np.ndarray
+) -> Moments:
+    """Add up rows whose components are known."""
+    each = np.eye(n_parts)
+    found = [
+        kind.moments(kind.prepared(X[rows], middle), each[parts[rows]]) for rows in pieces(X, kind, n_parts)
+    ]
+    return sum(found[1:], start=found[0])
+
+
+def moments_near(kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block) -> Moments:
+    """Add up the rows of a block, each in the component whose mean is the nearest."""
+    parts = np.empty(0, dtype=np.int64)
+    if len(block):
+        parts = pairwise_distances_argmin(block.X, means.astype(block.X.dtype))
+    return moments_of(kind, middle, len(means), block.X, parts)

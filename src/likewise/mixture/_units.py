@@ -1,0 +1,193 @@
+"""From stated links to units and factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from likewise.exceptions import InfeasibleSupervisionError, UnsupportedSupervisionError
+from likewise.mixture._factors import GroupFactor, Network
+from likewise.supervision import Supervision
+
+# A group of g units is enumerated if it has at most so many labellings, K^g.
+ENUMERATED = 20_000
+_BATCH_CELLS = 2_000_000
+
+
+def pair_network(hints: Supervision) -> Network:
+    """Let every link be a factor of its own, as Yu, Elhabian & Whitaker do.
+
+    A row in r links enters r factors. A must-link group is one factor over all its rows; a cannot-link
+    group is a factor for each of its pairs. The weight of a link is how many copies of the factor count.
+    """
+    rows = hinted_rows(hints)
+    n_rows, n_must, n_groups = len(rows), len(hints.must), len(hints.must_groups)
+    cannot, cannot_weights = all_cannot(hints)
+    place = np.searchsorted
+    must_units = n_rows + np.arange(n_must + n_groups)
+    unit = np.concatenate(
+        [
+            np.arange(n_rows),
+            np.repeat(must_units[:n_must], 2),
+            must_units[n_must:][hints.must_groups.group_of],
+        ]
+    )
+    member = np.concatenate(
+        [np.arange(n_rows), place(rows, hints.must.ravel()), place(rows, hints.must_groups.members)]
+    )
+    return Network(
+        rows,
+        _membership(unit, member, n_rows + n_must + n_groups, n_rows),
+        must_units,
+        np.concatenate([hints.must_weights, hints.must_groups.weights]),
+        place(rows, cannot),
+        cannot_weights,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Must-link components as units, and the cannot-links between them."""
+
+    rows: np.ndarray
+    members: csr_array
+    edges: np.ndarray  # (E, 2) units, each pair once
+    edge_weights: np.ndarray  # of all cannot-links between the two
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, hints: Supervision) -> Units:
+        """Read the units off the closure; where links contradict one another the must-links win."""
+        closure = hints.closure(on_conflict="drop")
+        rows = hinted_rows(hints)
+        names, unit = np.unique(closure.component[rows], return_inverse=True)
+        stated, weights = all_cannot(hints)
+        ends = np.sort(np.searchsorted(names, closure.component[stated]), axis=1)
+        apart = ends[:, 0] != ends[:, 1]
+        keys, edge = np.unique(ends[apart, 0] * len(names) + ends[apart, 1], return_inverse=True)
+        return cls(
+            rows,
+            _membership(unit, np.arange(len(rows)), len(names), len(rows)),
+            np.column_stack(np.divmod(keys, len(names))),
+            np.bincount(edge, weights=weights[apart], minlength=len(keys)),
+            closure.sizes[names],
+        )
+
+
+def component_network(units: Units, n_classes: int) -> tuple[Network, np.ndarray]:
+    """Let each must-link component be one unit and each connected group of them one factor.
+
+    Returns the network of what can be enumerated, and the cannot-links (pairs of units) of the groups that
+    are too large for that.
+    """
+    n_units = units.members.shape[0]
+    graph = coo_array((np.ones(len(units.edges)), units.edges.T), shape=(n_units, n_units))
+    n_groups, group = connected_components(csr_array(graph), directed=False)
+    size = np.bincount(group, minlength=n_groups)
+    edge_group = group[units.edges[:, 0]] if len(units.edges) else np.empty(0, dtype=np.int64)
+    largest = int(np.log(ENUMERATED) / np.log(max(n_classes, 2)) + 1e-9)
+    singles = np.flatnonzero(size[group] == 1)
+    pairs = units.edges[size[edge_group] == 2]
+    small = [
+        factor
+        for g in range(3, largest + 1)
+        for factor in _enumerated(units.edges, edge_group, group, np.flatnonzero(size == g), g, n_classes)
+    ]
+    network = Network(
+        units.rows,
+        units.members,
+        singles,
+        np.ones(len(singles)),
+        pairs,
+        np.ones(len(pairs)),
+        tuple(small),
+        n_approximate=int((size > max(largest, 2)).sum()),
+    )
+    return network, units.edges[size[edge_group] > max(largest, 2)]
+
+
+def _enumerated(
+    edges: np.ndarray, edge_group: np.ndarray, group: np.ndarray, which: np.ndarray, size: int, n_classes: int
+) -> list[GroupFactor]:
+    """Return the groups `which`, all of one size, in batches that fit the memory."""
+    if not len(which):
+        return []
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], which)
+    units = order[starts[:, None] + np.arange(size)]
+    differ = ~np.eye(n_classes, dtype=bool)
+    by_group = np.argsort(edge_group, kind="stable")
+    first, last = (np.searchsorted(edge_group[by_group], which, side) for side in ("left", "right"))
+    factors = []
+    step = max(1, _BATCH_CELLS // n_classes**size)
+    for lo in range(0, len(which), step):
+        allowed = np.ones((len(which[lo : lo + step]), *([n_classes] * size)), dtype=bool)
+        for g, members in enumerate(units[lo : lo + step], start=lo):
+            for a, b in np.searchsorted(members, edges[by_group[first[g] : last[g]]]):
+                shape = [n_classes if axis in (a, b) else 1 for axis in range(size)]
+                allowed[g - lo] &= differ.reshape(shape)
+            if not allowed[g - lo].any():
+                raise InfeasibleSupervisionError(
+                    f"n_clusters={n_classes}: {size} must-link components are kept apart by "
+                    f"{last[g] - first[g]} cannot-links in a way that no labelling keeps.",
+                    "Ask for more clusters, drop a cannot-link, or use "
+                    "{PairwiseGaussianMixture}(relations='pairs'), which weighs links one by one.",
+                    parameter="n_clusters",
+                    kinds=("links",),
+                    terms=("PairwiseGaussianMixture",),
+                )
+        factors.append(GroupFactor(units[lo : lo + step], allowed, np.ones(len(allowed))))
+    return factors
+
+
+def hinted_rows(hints: Supervision) -> np.ndarray:
+    """Return the rows that some link speaks of, ascending."""
+    return np.flatnonzero(hints.only("links").touched)
+
+
+def all_cannot(hints: Supervision) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cannot-links and their weights, groups written out."""
+    pairs, weights = hints.cannot_groups.pairs()
+    return np.concatenate([hints.cannot, pairs]), np.concatenate([hints.cannot_weights, weights])
+
+
+def refuse_large_groups(hints: Supervision, n_clusters: int, name: str) -> None:
+    """Refuse a group of more rows that are all apart than there are classes."""
+    largest = max((len(group) for group in hints.without_conflicts().cannot_groups), default=0)
+    if largest > n_clusters:
+        raise InfeasibleSupervisionError(
+            f"{{estimator}}: a group says of {largest} rows that no two are together, but "
+            f"n_clusters={n_clusters}.",
+            "Ask for more clusters, or use {PairwiseGaussianMixture}(relations='pairs'), which weighs links "
+            "one by one.",
+            parameter="n_clusters",
+            kinds=("links",),
+            estimator=name,
+            terms=("PairwiseGaussianMixture",),
+        )
+
+
+def has_weights(hints: Supervision) -> bool:
+    """Tell whether some link has a weight other than 1."""
+    links = hints.links
+    groups = (links.must_groups.weights, links.cannot_groups.weights)
+    return any((weights != 1).any() for weights in (links.must_weights, links.cannot_weights, *groups))
+
+
+def refuse_weights(hints: Supervision, name: str, way_on: str) -> None:
+    """Refuse links of unequal weight where a method has no way to weigh them."""
+    if has_weights(hints):
+        raise UnsupportedSupervisionError(
+            "{estimator}: links carry weights, and here a link holds or it does not.",
+            f"{way_on}, or state the links without weights.",
+            kinds=("links",),
+            estimator=name,
+            terms=("PairwiseGaussianMixture",),
+        )
+
+
+def _membership(unit: np.ndarray, member: np.ndarray, n_units: int, n_rows: int) -> csr_array:
+    return csr_array(coo_array((np.ones(len(unit)), (unit, member)), shape=(n_units, n_rows)))

@@ -1,0 +1,99 @@
+"""Tree steps inside the EM: the tree that the present posterior and classifier prefer (Pei 2017, eq. 5.9).
+
+All score an edge by the expected log-likelihood of the child given the parent. They differ in the classifier
+that a candidate parent p of c is judged with: ``literal`` takes that of the present parent, ``intercept``
+moves its intercept by one Newton step for p, ``profile`` fits it anew for each p. All start from a posterior
+that the present tree has shaped, and seldom leave that tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from likewise.kernels.label_tree import pair_sums, posterior
+from likewise.multilabel._best_tree import LearnedTree, best_tree
+from likewise.multilabel._em import Columns, Held, Model, fit_logistic
+
+_REFIT_STEPS = 15
+
+
+def _outside(counts: np.ndarray, n_rows: int, eps: np.ndarray) -> np.ndarray:
+    """Return what rows without p add to the score of p → c."""
+    held = np.diag(counts)
+    without = held[None, :] - counts
+    neither = n_rows - held[:, None] - held[None, :] + counts
+    return without * np.log(eps) + neither * np.log1p(-eps)
+
+
+def _sums(model: Model, logits: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    counts, scores = np.zeros((2, Z.shape[1], Z.shape[1]))
+    tree = model.hierarchy
+    keep = 1.0 - model.rates
+    pair_sums(tree.parents, tree.order, logits, model.relaxations, Z, keep, logits, counts, scores)
+    return counts, scores
+
+
+def literal_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
+    """Return the scores of edges over the root's, every parent with the present classifier of the child."""
+    logits = model.logits(X)
+    counts, inside = _sums(model, logits, Z)
+    on_root = (held.one * log_expit(logits) + (1.0 - held.one) * log_expit(-logits)).sum(axis=0)
+    return inside + _outside(counts, len(Z), model.relaxations) - on_root
+
+
+def intercept_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
+    """Return the literal scores, each plus what one Newton step of the intercept gains."""
+    logits = model.logits(X)
+    s = expit(logits)
+    counts, inside = _sums(model, logits, Z)
+    slope, curve = counts - held.one.T @ s, held.one.T @ (s * (1.0 - s)) + 1e-9
+    root_slope, root_curve = (held.one - s).sum(axis=0), (s * (1.0 - s)).sum(axis=0) + 1e-9
+    on_root = (held.one * log_expit(logits) + (1.0 - held.one) * log_expit(-logits)).sum(axis=0)
+    gain = 0.5 * slope**2 / curve - 0.5 * root_slope**2 / root_curve
+    return inside + gain + _outside(counts, len(Z), model.relaxations) - on_root
+
+
+def profile_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
+    """Return scores with the classifier of c fitted anew for each parent: n_labels² regressions.
+
+    Q(y_p = 1, y_c = 1) is the chance of c times that of p were c recorded too, so that one E-step a label
+    gives it for all parents.
+    """
+    logits = model.logits(X)
+    n, k = Z.shape
+    tree, keep = model.hierarchy, 1.0 - model.rates
+    one, both = np.empty_like(logits), np.empty_like(logits)
+    scores, counts = np.empty((2, k, k))
+    columns = Columns.of(X)
+    for c in range(k):
+        if_c = Z.copy()
+        if_c[:, c] = 1
+        posterior(tree.parents, tree.order, logits, model.relaxations, if_c, keep, one, both)
+        together = np.column_stack([np.ones(n), one]) * held.one[:, [c]]
+        above = np.column_stack([np.ones(n), held.one])
+        counts[:, c] = together[:, 1:].sum(axis=0)
+        start = np.tile(model.coef[c], (k + 1, 1)), np.full(k + 1, model.intercept[c])
+        coef, intercept = fit_logistic(columns, together, above, *start, l2, _REFIT_STEPS)
+        refitted = X @ coef.T + intercept
+        value = (together * refitted + above * log_expit(-refitted)).sum(axis=0)
+        value -= 0.5 * l2 * (coef**2).sum(axis=1)
+        scores[:, c] = value[1:] - value[0]
+    return scores + _outside(counts, n, model.relaxations)
+
+
+SCORES: dict[str, Callable[[Model, Held, Any, np.ndarray, float], np.ndarray]] = {
+    "literal": literal_scores,
+    "intercept": intercept_scores,
+    "profile": profile_scores,
+}
+
+
+def next_tree(
+    how: str, model: Model, held: Held, X: Any, Z: np.ndarray, l2: float, allowed: np.ndarray
+) -> LearnedTree:
+    """Return the tree that the present posterior prefers."""
+    return best_tree(SCORES[how](model, held, X, Z, l2), allowed)

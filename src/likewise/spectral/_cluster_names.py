@@ -1,0 +1,84 @@
+"""Which class each cluster stands for, as far as the labels of bags tell."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from likewise.spectral._bag_propagation import class_profile, even_shares
+from likewise.spectral._bag_terms import ToldBags
+
+_SWEEPS = 20
+
+
+def named_clusters(told: ToldBags, labels: np.ndarray, k: int) -> np.ndarray:
+    """Return the class of each cluster by number; -1 for a cluster without rows of labelled bags.
+
+    Makes as many rows as possible carry a label of their bag, and as many labels as possible be carried by
+    some row of their bag: rows that carry plus labels that are carried. Frequent classes would otherwise
+    name clusters of others that they always come with. Begins with the class that most rows of a cluster
+    could be, and gives clusters other names in turn, one alone or two each other's, until nothing improves.
+    """
+    known = np.flatnonzero(told.sets.known)
+    if not len(known):
+        return np.full(k, -1)
+    bags, of_row = np.unique(told.codes[known], return_inverse=True)
+    shape = (len(bags), k)
+    counts = csc_array(csr_array((np.ones(len(known)), (of_row, labels[known])), shape=shape))
+    holds = csr_array(told.allowed[told.labelled_bags])
+    fitting = np.asarray((counts.T @ holds).toarray())  # rows of a cluster that could be of a class
+    names = np.where(fitting.any(axis=1), fitting.argmax(axis=1), -1)
+    held = holds.toarray() > 0
+    carried = np.zeros(held.shape, dtype=np.int64)
+    present = [counts.indices[counts.indptr[c] : counts.indptr[c + 1]] for c in range(k)]
+    named, every = np.flatnonzero(names >= 0).tolist(), np.arange(held.shape[1])
+
+    def put(cluster: int, step: int) -> None:
+        carried[present[cluster], names[cluster]] += step
+
+    def gains(cluster: int, which: np.ndarray) -> np.ndarray:
+        """Return what each of these names would add to the sum, for a cluster that has none."""
+        at = present[cluster][:, None]
+        added: np.ndarray = fitting[cluster, which] + (held[at, which] & (carried[at, which] == 0)).sum(
+            axis=0
+        )
+        return added
+
+    for cluster in named:
+        put(cluster, 1)
+    for _ in range(_SWEEPS):
+        before = names.copy()
+        for cluster in named:
+            put(cluster, -1)
+            gain = gains(cluster, every)
+            if gain.max() > gain[names[cluster]]:
+                names[cluster] = gain.argmax()
+            put(cluster, 1)
+        # Two clusters that have each other's name are held there by one another.
+        for one, other in combinations(named, 2):
+            pair = names[[one, other]]
+            if pair[0] == pair[1]:
+                continue
+            put(one, -1)
+            put(other, -1)
+            of_one, of_other = gains(one, pair), gains(other, pair)
+            if of_one[1] + of_other[0] > of_one[0] + of_other[1]:
+                names[[other, one]] = pair
+            put(one, 1)
+            put(other, 1)
+        if (names == before).all():
+            break
+    return names
+
+
+def profile_of(told: ToldBags, labels: np.ndarray, k: int, names: np.ndarray) -> np.ndarray:
+    """Return the share of each class in each cluster, beginning with the class that it is named for."""
+    start = even_shares(told.allowed)
+    rows = np.repeat(np.arange(start.shape[0]), np.diff(start.indptr))
+    own = names[labels[rows]] == start.indices
+    start.data[:] = np.where(own, 1.0, 0.1 * start.data)
+    totals = np.bincount(rows, weights=start.data, minlength=start.shape[0])
+    start.data /= totals[rows]
+    return class_profile(labels, told.allowed, k, start)

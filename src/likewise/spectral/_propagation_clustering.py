@@ -1,0 +1,471 @@
+"""Propagation clustering: classes of linked rows are propagated along a graph of neighbours."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._compat import check_random_state
+from likewise.base import HintedClusterer, Rule, choice, integer, real
+from likewise.evaluation import Satisfaction, link_satisfaction
+from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
+from likewise.spectral._base import warn_equal_rows
+from likewise.spectral._classes import Passed, Ready, pass_classes
+from likewise.spectral._gaussian_metric import HintedRows, LearnedMetric, MixtureSpace, learn_metric
+from likewise.spectral._link_evidence import Beliefs, ErrorRate, Votes
+from likewise.spectral._smoothing import Smoother
+from likewise.spectral._uncertain import (
+    compute_cluster_evidence,
+    judge_founding,
+    make_graph_shares,
+    stack_shares,
+    weigh_links,
+)
+from likewise.supervision import Supervision
+from likewise.supervision._cliques import implied_links
+
+if TYPE_CHECKING:
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+
+# The initial clusters are smoothed less than the answers, since strong smoothing lets large clusters absorb
+# small ones (with 0.03 the ARI of the initial clusters falls from .26 to .13 on protein).
+_FIRST_RESTART = 0.1
+_LEAST_NEIGHBORS = 2
+# The metric is learned from links taken as certain. From this many links on, if they seem to be wrong at this
+# rate or more, it is also learned from links taken as evidence. The second metric is kept unless its
+# log-evidence is lower by more than the margin.
+_MIN_UNCERTAIN_LINKS = 28
+_MIN_UNCERTAIN_RATE = 0.04
+_EVIDENCE_MARGIN = 2.0
+
+
+class PropagationClustering(HintedClusterer):
+    r"""Clustering that starts from k-means and propagates links along a graph of near rows.
+
+    With W the similarities of near rows, D their row sums, and P the shares of the classes in each row by the
+    initial clusters, merged as the links require, the shares F of the classes minimise
+
+    .. math:: (1-\gamma) \sum_{ij} w_{ij} \lVert F_i - F_j\rVert^2 / 2
+              + \gamma \sum_i d_i \lVert F_i - P_i \rVert^2
+
+    among those that give each row with a known class that class (Zhu, Ghahramani & Lafferty 2003 without the
+    second term). Initially every cluster of k-means is a class. A must-link between two classes merges them.
+    Rows that are cannot-linked to every class they could belong to form a new class; then the classes that
+    overlap most and are not known to be different are merged into a cluster, until there are K. A row that is
+    cannot-linked to some classes can still belong to the others. Linked rows whose class does not follow
+    from the links get the most probable class. If most classes are assigned this way, as with few links
+    between random rows, they affect neighbouring rows but not :math:`P` (only if `error_rate` is 0).
+
+    An answer thus changes the rows around it and leaves the rest unchanged, and with many answers clusters
+    can take any shape. This is the default model of :class:`~likewise.active.Interview`. It is designed for
+    answers to selected questions, which put rows into groups that are known to be different. Random links
+    fix the cluster of only a few rows; methods that learn a metric make better use of them.
+
+    By default links are taken as certain, and their weights are ignored. If links contradict one another, the
+    must-links win, with a warning. If they require more than K clusters, some are violated; see
+    `violations_`. Building the graph and the initial clusters is the expensive part; each row with a known
+    class then requires one conjugate-gradient solve, about twenty products with the graph.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters K.
+    fixed_number : bool, default=True
+        Whether there are exactly K clusters. If False, K is the initial number, links may add clusters, and
+        classes are merged only by must-links.
+    n_neighbors : int, default=10
+        Number of neighbours of each row in the graph; fewer if clusters have less than twice as many rows on
+        average.
+    restart : float, default=0.03
+        :math:`\gamma`, the weight of the initial clusters relative to the neighbours of a row; above 0 and
+        below 1.
+    neighbor_search : {"cells", "exact", "approximate"}, default="cells"
+        How neighbours are found. "cells" is exact for up to 40,000 rows and searches cell by cell for more;
+        "approximate" uses pynndescent.
+    n_init : int, default=5
+        Number of starts of k-means.
+    error_rate : float or "learn", default=0.0
+        The probability that a link is wrong, below 0.5. With 0 links are certain. With "learn" the rate is
+        estimated from how well the rows and the other links predict each link. If links may be wrong, their
+        weights count as evidence: a link of weight 2 counts as two independent links.
+    learn_metric : bool, default=False
+        Whether to combine the graph with Gaussian mixtures fitted to the hinted rows, weighted by how well
+        they predict held-out rows. This helps if classes differ in directions of small variance. It has no
+        effect unless `fixed_number` is True.
+    random_state : int, RandomState or None, default=None
+        Seed of k-means and the mixtures. Pass an int for the same result on every call.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    shares_ : ndarray of shape (n_samples, n_clusters)
+        The probability of each cluster for each row.
+    passed_ : object
+        The classes that make up the clusters, used by the strategies of :mod:`likewise.active`.
+    error_rate_ : ErrorRate or None
+        The estimated fraction of wrong links, ``mean`` with a 90 % interval from ``low`` to ``high``; None if
+        links are certain.
+    link_proba_ : ndarray of shape (n_links,) or None
+        The probability that each link is right: must-links, then cannot-links, in the order of the
+        supervision. None if links are certain.
+    believed_ : Supervision
+        The links from which the classes were derived.
+    metric_ : LearnedMetric or None
+        The mixtures and their weights, if any were learned.
+    violations_ : likewise.evaluation.Satisfaction
+        The links that the labels satisfy and violate.
+    n_iter_ : int
+        Number of propagations along the graph: one, and one more for each new class.
+    n_features_in_ : int
+        The number of columns of X.
+
+    References
+    ----------
+    X. Zhu, Z. Ghahramani and J. Lafferty (2003), Semi-supervised learning using Gaussian fields and harmonic
+    functions, ICML.
+
+    M. Keuper et al. (2015), Efficient decomposition of image and mesh graphs by lifted multicuts, ICCV
+    (greedy additive edge contraction, used for links that contradict one another).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import Supervision
+    >>> from likewise.spectral import PropagationClustering
+    >>> X = np.r_[np.linspace(0, 4, 40), np.linspace(5, 9, 40)][:, None]
+    >>> hints = Supervision.from_links(80, must=[(0, 30)], cannot=[(30, 50)])
+    >>> model = PropagationClustering(2, random_state=0).fit(X, supervision=hints)
+    >>> bool((model.labels_[:40] != model.labels_[79]).all()), model.violations_.share
+    (True, 1.0)
+    >>> model.predict([[1.0], [8.0]]).tolist() == model.labels_[[10, 70]].tolist()
+    True
+    """
+
+    n_features_in_: int
+    n_iter_: int
+    shares_: np.ndarray
+
+    labels_: np.ndarray
+    passed_: Passed
+    believed_: Supervision
+    error_rate_: ErrorRate | None
+    link_proba_: np.ndarray | None
+    metric_: LearnedMetric | None
+    _begin: np.ndarray | None = None
+    _handed_space: MixtureSpace | None = None
+    _handed_metric: LearnedMetric | None = None
+    _centers: np.ndarray
+    _graph: Graph
+    _ready: Ready
+    _space: MixtureSpace | None
+    _rows: np.ndarray
+    _hints: Supervision
+
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": integer(1),
+        "fixed_number": choice(True, False),
+        "n_neighbors": integer(1),
+        "restart": Rule("a number above 0 and below 1", lambda v: real(0, strict=True).holds(v) and v < 1),
+        "neighbor_search": choice("cells", "exact", "approximate"),
+        "n_init": integer(1),
+        "error_rate": Rule(
+            "'learn' or a number from 0 to below 0.5; from 0.5 on links would say nothing, or the opposite",
+            lambda v: v == "learn" or (real(0).holds(v) and v < 0.5),
+        ),
+        "learn_metric": choice(True, False),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        fixed_number: bool = True,
+        n_neighbors: int = 10,
+        restart: float = 0.03,
+        neighbor_search: str = "cells",
+        n_init: int = 5,
+        error_rate: float | Literal["learn"] = 0.0,
+        learn_metric: bool = False,
+        random_state: RandomStateLike = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.fixed_number = fixed_number
+        self.n_neighbors = n_neighbors
+        self.restart = restart
+        self.neighbor_search = neighbor_search
+        self.n_init = n_init
+        self.error_rate = error_rate
+        self.learn_metric = learn_metric
+        self.random_state = random_state
+
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, supervision: Supervision | None = None
+    ) -> Self:
+        """Cluster the rows of X, guided by the links.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The links. Without links the result is the initial clusters, smoothed along the graph.
+
+        Returns
+        -------
+        self : object
+            The fitted clusterer.
+        """
+        taken = getattr(self, "_taken", None)
+        if taken is not None and taken[1] is X:  # already validated
+            self._check_parameters()
+            self.n_features_in_ = X.shape[1]
+            hints = self._check_supervision(supervision, len(X), y, given=X)
+            self._check_n_clusters(self.n_clusters, len(X), hints)
+        else:
+            X, hints = self._check_fit(X, y, supervision)
+            warn_equal_rows(self, X)
+        same = taken is not None and (taken[1] is X or np.array_equal(taken[1], X))
+        if taken is not None and same and taken[0] == self._recipe_key():
+            self._graph, self._ready, self._centers, self._space = taken[2:]
+        else:
+            self._graph, self._ready, self._centers, self._space = self._prepared(X)
+        self._rows = X
+        n_first = len(self._ready.medoids)
+        self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are alike.")
+        self.metric_ = None
+        certain = isinstance(self.error_rate, int | float) and self.error_rate == 0
+        passed = self._pass_certain(hints) if certain else self._pass_uncertain(hints)
+        self.passed_ = passed
+        self.n_iter_ = passed.n_passes
+        self.shares_ = passed.cluster_shares
+        self.labels_ = self.shares_.argmax(axis=1)
+        self._hints = hints
+        return self
+
+    def _pass_certain(self, hints: Supervision) -> Passed:
+        """Propagate links as certain; if they contradict one another, the must-links win."""
+        closure = self._soft_closure(hints, "Here the must-links win.")
+        passed = pass_classes(self._ready, closure, self._n_wanted, count_guesses=False)
+        self.believed_, self.error_rate_, self.link_proba_ = hints, None, None
+        self.metric_ = self._find_metric(passed)
+        return passed if self.metric_ is None else stack_shares(passed, self.metric_)
+
+    def _pass_uncertain(self, hints: Supervision) -> Passed:
+        """Propagate links as evidence; votes resolve contradictions."""
+        votes = Votes.from_links(hints.links)
+        rate = None if self.error_rate == "learn" else float(self.error_rate)
+        believed = votes.agree(votes.join())
+        founding = None
+        if self._n_wanted == 2 == len(self._ready.medoids):
+            founding = judge_founding(self._rows, self._ready, votes, rate)
+        if founding is not None:
+            direct = (votes.pairs == founding.medoids).all(axis=1)
+            believed &= ~direct | ((votes.signs > 0) == (founding.log_odds > 0))
+        self.believed_ = votes.believed_links(believed, hints.n_samples)
+        closure = self.believed_.closure(on_conflict="drop")
+        implied = implied_links(closure, self._n_wanted)
+        if implied:
+            closure = (self.believed_ | implied).closure(on_conflict="drop")
+        passed = pass_classes(self._ready, closure, self._n_wanted)
+        self.metric_ = self._find_metric(passed)
+        self.error_rate_, self.link_proba_ = None, np.empty(0)
+        if not len(votes):
+            return passed if self.metric_ is None else stack_shares(passed, self.metric_)
+
+        def weigh(metric: LearnedMetric | None) -> tuple[Passed, Beliefs]:
+            found = weigh_links(self._ready, passed, votes, believed, self._n_wanted, rate, metric, founding)
+            assert found.evidence is not None
+            return found, found.evidence.beliefs
+
+        found, beliefs = weigh(self.metric_)
+        learned = self.metric_ is not None and not self._reuses_metric
+        if learned and len(votes) >= _MIN_UNCERTAIN_LINKS and beliefs.rate.mean >= _MIN_UNCERTAIN_RATE:
+            # weigh(None) uses graph and links only, so that the first metric cannot confirm itself.
+            uncertain_metric = self._learn_metric(passed, compute_cluster_evidence(passed, weigh(None)[1]))
+            refitted, refitted_beliefs = weigh(uncertain_metric)
+            if refitted_beliefs.log_evidence + _EVIDENCE_MARGIN >= beliefs.log_evidence:
+                self.metric_, found, beliefs = uncertain_metric, refitted, refitted_beliefs
+        self.error_rate_, self.link_proba_ = beliefs.rate, beliefs.right
+        return found
+
+    @property
+    def _n_wanted(self) -> int | None:
+        """The number of clusters if it is fixed."""
+        return self.n_clusters if self.fixed_number else None
+
+    def _find_metric(self, passed: Passed) -> LearnedMetric | None:
+        """Return mixtures fitted to the rows with known clusters, new or taken over from another model."""
+        n_found = int(passed.cluster_of_class.max()) + 1
+        if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
+            return None
+        if self._reuses_metric:
+            return self._handed_metric
+        rows = np.flatnonzero(passed.class_of >= 0)
+        clusters = passed.cluster_of_class[passed.class_of[rows]]
+        return self._learn_metric(passed, HintedRows.from_clusters(rows, clusters, n_found))
+
+    @property
+    def _reuses_metric(self) -> bool:
+        """Whether the metric, which may be None, is taken over from another model of the same rows."""
+        return self._handed_space is not None and self._handed_space is self._space
+
+    def _learn_metric(self, passed: Passed, hinted: HintedRows) -> LearnedMetric | None:
+        """Learn a metric from hinted rows; return None if there are too few."""
+        assert self._space is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # about equal rows
+            return learn_metric(self._space, make_graph_shares(self._ready, passed), hinted)
+
+    @property
+    def violations_(self) -> Satisfaction:
+        """The links that the labels satisfy and violate, computed on access."""
+        check_is_fitted(self, "passed_")
+        return link_satisfaction(self.labels_, self._hints)
+
+    def take_over(self, other: PropagationClustering) -> Self:
+        """Reuse the graph and the initial clusters of another model of the same rows.
+
+        This makes `fit` faster and does not change its result. It has no effect if the rows or the parameters
+        differ.
+
+        Parameters
+        ----------
+        other : PropagationClustering
+            A fitted model.
+
+        Returns
+        -------
+        self : object
+            This model.
+        """
+        if hasattr(other, "passed_"):
+            found = (other._graph, other._ready, other._centers, other._space)
+            self._taken = (other._recipe_key(), other._rows, *found)
+        return self
+
+    def reuse_metric(self, other: PropagationClustering) -> Self:
+        """Use the metric of another model instead of learning one from the links.
+
+        Learning a metric is the slowest part of a fit; use this for repeated fits with a few more links each
+        time. If the other model has no metric, none is used. It has no effect if the other model was fitted
+        to other rows.
+
+        Parameters
+        ----------
+        other : PropagationClustering
+            A fitted model.
+
+        Returns
+        -------
+        self : object
+            This model.
+        """
+        if hasattr(other, "passed_"):
+            self._handed_space, self._handed_metric = other._space, other.metric_
+        return self
+
+    def begin_like(self, other: PropagationClustering) -> Self:
+        """Start k-means from the centres of another model, so that clusters of similar rows stay the same.
+
+        Otherwise k-means may find different clusters after small changes of the rows. It has no effect if the
+        number of columns or clusters differs.
+
+        Parameters
+        ----------
+        other : PropagationClustering
+            A fitted model.
+
+        Returns
+        -------
+        self : object
+            This model.
+        """
+        if hasattr(other, "passed_"):
+            self._begin = other._centers
+        return self
+
+    def _recipe_key(self) -> tuple[Any, ...]:
+        begin = None if self._begin is None else self._begin.tobytes()
+        seed = self.random_state
+        same = seed if isinstance(seed, int | np.integer) else object()  # other seeds cannot be compared
+        return (
+            self.n_clusters,
+            self.n_neighbors,
+            self.restart,
+            self.neighbor_search,
+            self.n_init,
+            self.learn_metric,
+            same,
+            begin,
+        )
+
+    def _recipe(self, n_samples: int) -> Recipe:
+        # With few rows, more neighbours would belong to other clusters.
+        few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
+        return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
+
+    def _prepared(self, X: np.ndarray) -> tuple[Graph, Ready, np.ndarray, MixtureSpace | None]:
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # about equal rows: `fit` warns about these
+            start: dict[str, Any] = {"n_init": self.n_init}
+            if self._begin is not None and self._begin.shape == (self.n_clusters, X.shape[1]):
+                start = {"init": self._begin, "n_init": 1}
+            found = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X)
+        first = found.labels_
+        first = np.unique(first, return_inverse=True)[1]
+        if len(X) == 1:
+            graph = Graph.of(np.zeros((1, 1)))
+        else:
+            graph = build_graph(X, self._recipe(len(X)), random_state=int(seeds[1]))
+        shares = Smoother(graph, _FIRST_RESTART).smooth(np.eye(int(first.max()) + 1)[first])
+        space = MixtureSpace(X, self.n_clusters, int(seeds[2])) if self.learn_metric else None
+        ready = Ready.of(X, Smoother(graph, self.restart), first, shares)
+        return graph, ready, found.cluster_centers_, space
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Return the probability of each cluster for each row, from its neighbours among the rows of `fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters)
+            The probabilities.
+        """
+        check_is_fitted(self, "passed_")
+        X = self._check_X(X, reset=False)
+        if len(self._rows) == 1:
+            return np.ones((len(X), 1))
+        alike = similarities(X, self._rows, self._graph, self._recipe(len(self._rows)))
+        total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
+        even = np.tile(self.shares_.mean(axis=0), (len(X), 1))
+        return np.divide(np.asarray(alike @ self.shares_), total, out=even, where=total > 0)
+
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Return the most likely cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row.
+        """
+        return np.asarray(self.predict_proba(X).argmax(axis=1))

@@ -1,0 +1,304 @@
+"""Files of earlier answers, labels and hints, read as plain statements about item ids.
+
+What is wrong with a file is told line by line, all of it at once, and then nothing is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from likewise.active import Question
+from likewise.exceptions import FileFormatError
+from likewise.studio._statements import (
+    AllProblems,
+    Earlier,
+    Told,
+    checked,
+    checked_name,
+    counted,
+    of_groups,
+    of_hints_file,
+    of_interview,
+)
+from likewise.studio._undone import UNCOUNTED
+from likewise.studio.exports import original
+from likewise.supervision import RowIds
+from likewise.supervision._hint_tables import csv_rows
+from likewise.supervision._jsonl import json_lines
+from likewise.supervision._records import Problems
+from likewise.supervision.io import decoded, format_of, parquet_rows, xlsx_rows
+
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".xlsx": "xlsx",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".json": "interview",
+}
+_ANSWERS = (
+    "kind",
+    "a",
+    "b",
+    "c",
+    "answer",
+    "annotator",
+    "seconds",
+    "time",
+    "source",
+    "undone",
+    "seq",
+    "note",
+)
+_LABELS = ("id", "group", "name", "doubt", "note")
+_HINTS = frozenset({"label", "bag", "group", "weight", "link", "items", "item"})  # no column of answers
+_TRUTHS = {"true": True, "false": False, "": False}
+
+
+def read_earlier(
+    path: Path, ids: RowIds, *, format: str | None = None, encoding: str = "utf-8", raw: bool = False
+) -> Earlier:
+    """Read a file of answers, labels, hints or an interview; which of them it is, it says itself.
+
+    Parameters
+    ----------
+    path : Path
+        The file: .csv, .tsv, .xlsx, .jsonl, .parquet, or .json for an interview of ``likewise ask``.
+    ids : RowIds
+        The ids that are known.
+    format : str, optional
+        By default the end of the name tells.
+    encoding : str, default="utf-8"
+        The encoding of a CSV or JSON Lines file.
+    raw : bool, default=False
+        Whether the cells of a CSV file are taken as they are; by default the apostrophe that an export puts
+        before a formula is taken away.
+    """
+    kind = format_of(path, format, _SUFFIXES)
+    if kind == "interview":
+        return of_interview(path, ids)
+    problems = AllProblems(str(path), ", row " if kind in ("parquet", "xlsx") else ":")
+    data = path.read_bytes()
+    if not data.strip():
+        raise FileFormatError(f"{path} is empty; wanted at least a header.")
+    columns, rows = _table(data, kind, encoding, problems)
+    read = _Reader(ids, problems, quoted=kind == "csv" and not raw)
+    if {"a", "b", "answer"} <= columns and not columns & _HINTS:
+        earlier = read.answers(rows, columns)
+    elif {"id", "group"} <= columns:
+        earlier = read.labels(rows, columns)
+    elif problems.found and kind == "jsonl":
+        problems.settle()
+        raise AssertionError("settle raises")
+    else:
+        return of_hints_file(path, ids, kind, encoding)
+    problems.settle()
+    return checked(earlier, path)
+
+
+# ---------------------------------------------------------------------- tables
+
+Row = tuple[int, Mapping[str, Any]]
+
+
+def _table(data: bytes, kind: str, encoding: str, problems: Problems) -> tuple[set[str], Iterator[Row]]:
+    """Return the names of the columns, and the rows with their lines."""
+    if kind == "jsonl":
+        objects = list(json_lines(decoded(data, encoding, problems.path), problems))
+        names = {name for _, value in objects for name in value}
+        return names, iter(objects)
+    if kind == "parquet":
+        columns, cells, _ = parquet_rows(data, problems.path)
+        return _names(columns, problems), _zipped(columns, cells, problems)
+    if kind == "xlsx":
+        sheet = ((number, row) for number, row in xlsx_rows(data, problems) if not row[0].startswith("#"))
+        _, header = next(sheet, (0, []))
+        columns = [name.strip().lower() for name in header]
+        return _names(columns, problems), _zipped(columns, sheet, problems)
+    text = decoded(data, encoding, problems.path)
+    first_line = 1
+    while text.startswith("#"):
+        text = text.partition("\n")[2]
+        first_line += 1
+    rows = csv_rows(text, first_line, problems)
+    _, header = next(rows, (0, []))
+    columns = [name.strip().lower() for name in header]
+    return _names(columns, problems), _zipped(columns, rows, problems)
+
+
+def _names(columns: Sequence[str], problems: Problems) -> set[str]:
+    if len(set(columns)) < len(columns):
+        raise FileFormatError(f"{problems.path}: a column occurs twice in {', '.join(map(repr, columns))}.")
+    return set(columns)
+
+
+def _zipped(
+    columns: Sequence[str], rows: Iterable[tuple[int, Sequence[Any]]], problems: Problems
+) -> Iterator[Row]:
+    for line, cells in rows:
+        if len(cells) != len(columns):
+            problems.add(line, f"{len(cells)} cell(s) where the header has {len(columns)}.")
+        else:
+            yield line, dict(zip(columns, cells, strict=True))
+
+
+class _Reader:
+    """Makes statements of the rows of a table, and notes what is wrong with them."""
+
+    def __init__(self, ids: RowIds, problems: Problems, *, quoted: bool) -> None:
+        self.ids, self.problems, self.quoted = ids, problems, quoted
+
+    def answers(self, rows: Iterable[Row], columns: set[str]) -> Earlier:
+        """Read a table of answers."""
+        self._check_columns(columns, _ANSWERS)
+        earlier = Earlier("answers")
+        n_undone = n_practice = 0
+        for line, cells in rows:
+            try:
+                said = self._answer(line, cells)
+            except ValueError as error:
+                self.problems.add(line, error)
+                continue
+            if _truth(cells.get("undone")):
+                n_undone += 1
+            elif str(cells.get("source") or "") in UNCOUNTED:
+                n_practice += 1
+            else:
+                earlier.told.append(said)
+        if n_undone:
+            earlier.notes.append(f"Left out: {counted(n_undone, 'answer')} that had been undone.")
+        if n_practice:
+            earlier.notes.append(f"Left out: {counted(n_practice, 'answer')} for practice.")
+        return earlier
+
+    def _answer(self, line: int, cells: Mapping[str, Any]) -> Told:
+        c = _given(cells.get("c"))
+        kind = str(_given(cells.get("kind")) or ("triplet" if c is not None else "pair")).strip().lower()
+        if kind not in ("pair", "triplet"):
+            raise ValueError(f"the kind is {cells['kind']!r}; wanted pair or triplet.")
+        if (kind == "triplet") != (c is not None):
+            said = "c is empty" if c is None else f"c is {c!r}"
+            raise ValueError(f"the kind is {kind}, but {said}.")
+        items = tuple(self._id(cells.get(name), name) for name in ("a", "b", "c")[: 2 + (kind == "triplet")])
+        if len(set(items)) < len(items):
+            raise ValueError("an id is named twice.")
+        word = str(Question(kind, tuple(range(len(items)))).fitting(_given(cells.get("answer")) or ""))  # type: ignore[arg-type]
+        _truth(cells.get("undone"))
+        name = _given(cells.get("annotator"))
+        return Told(
+            "triplet" if kind == "triplet" else "pair",
+            items,
+            word,
+            None if name is None else self._name(name),
+            _seconds(cells.get("seconds")),
+            _time(cells.get("time")),
+            line,
+        )
+
+    def labels(self, rows: Iterable[Row], columns: set[str]) -> Earlier:
+        """Read a table of groups: one item of a group goes with each other one, and not with other groups."""
+        self._check_columns(columns, _LABELS)
+        if "doubt" in columns:
+            raise FileFormatError(
+                f"{self.problems.path}: these are groups that the studio made; taken as answers, its guesses "
+                "would become facts. Import the answers (likewise export --what answers), or remove the "
+                "column 'doubt' if somebody has looked through them all. Nothing was imported."
+            )
+        group_of: dict[str, tuple[str, int]] = {}
+        name_of: dict[str, tuple[str, int]] = {}
+        for line, cells in rows:
+            try:
+                item = self._id(cells.get("id"), "id")
+                group = _given(cells.get("group"))
+                if group is None:
+                    continue  # not known
+                _same(group_of, item, str(group), line, f"the group of {item!r}")
+                if (name := _given(cells.get("name"))) is not None:
+                    _same(name_of, str(group), self._name(name), line, f"the name of group {group}")
+            except ValueError as error:
+                self.problems.add(line, error)
+        earlier = Earlier("labels")
+        earlier.notes += _leave_out_unlabelled(group_of)
+        groups: dict[str, list[str]] = {}
+        for item, (group, _) in group_of.items():
+            groups.setdefault(group, []).append(item)
+        earlier.told = of_groups(list(groups.values()))
+        earlier.names = [(groups[group][0], name) for group, (name, _) in name_of.items()]
+        return earlier
+
+    def _check_columns(self, columns: set[str], known: Sequence[str]) -> None:
+        if unknown := sorted(columns - set(known)):
+            raise FileFormatError(
+                f"{self.problems.path}: the column {unknown[0]!r} is not known; known are {', '.join(known)}."
+                " Rename or remove it. Nothing was imported."
+            )
+
+    def _id(self, cell: Any, column: str) -> str:
+        given = _given(cell)
+        if given is None:
+            raise ValueError(f"{column} is empty.")
+        plain = original(given) if self.quoted and isinstance(given, str) else given
+        for id in (plain, given):
+            if (row := self.ids.find(id)) is not None:
+                return self.ids[row]
+        raise self.ids.unknown_id(plain)
+
+    def _name(self, cell: Any) -> str:
+        return checked_name(original(str(cell)) if self.quoted else str(cell))
+
+
+def _leave_out_unlabelled(group_of: dict[str, tuple[str, int]]) -> list[str]:
+    """Remove items whose group is -1, scikit-learn's mark for none, if all groups are whole numbers."""
+    groups = {group.strip() for group, _ in group_of.values()}
+    if "-1" not in groups or not all(group.removeprefix("-").isdecimal() for group in groups):
+        return []
+    unlabelled = [item for item, (group, _) in group_of.items() if group.strip() == "-1"]
+    for item in unlabelled:
+        del group_of[item]
+    return [f"Left out: {counted(len(unlabelled), 'item')} of group -1, which means no group."]
+
+
+def _given(cell: Any) -> Any:
+    return None if cell is None or cell == "" else cell
+
+
+def _truth(cell: Any) -> bool:
+    if isinstance(cell, bool):
+        return cell
+    word = str(_given(cell) or "").strip().lower()
+    if word not in _TRUTHS:
+        raise ValueError(f"undone is {cell!r}; wanted true or false.")
+    return _TRUTHS[word]
+
+
+def _seconds(cell: Any) -> float | None:
+    if _given(cell) is None:
+        return None
+    try:
+        seconds = math.nan if isinstance(cell, bool) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise ValueError(f"seconds is {cell!r}; wanted a number of at least 0.")
+    return seconds
+
+
+def _time(cell: Any) -> str | None:
+    if _given(cell) is None:
+        return None
+    try:
+        return (cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())).isoformat()
+    except ValueError:
+        raise ValueError(f"time is {cell!r}; wanted such as 2026-03-09T12:00:00+00:00.") from None
+
+
+def _same(into: dict[str, tuple[str, int]], key: str, value: str, line: int, what: str) -> None:
+    before, first = into.setdefault(key, (value, line))
+    if before != value:
+        raise ValueError(f"{what} is {value!r}, but {before!r} on line {first}.")

@@ -1,0 +1,317 @@
+"""The sections of a report, one function each; one that has nothing to tell returns an empty text."""
+
+from __future__ import annotations
+
+import shlex
+from bisect import bisect_right
+from itertools import pairwise
+from statistics import median
+
+from likewise.studio.report import _svg
+from likewise.studio.report._elements import cut, data_uri, items, paragraphs, said, table, text
+from likewise.studio.report._report_data import ConflictShown, GroupShown, ReportData
+
+_BINS = (1, 2, 3, 5, 10, 20, 60)  # seconds
+KINDS = {"pair": "pairs", "triplet": "triplets"}
+
+
+def counted(n: int, noun: str) -> str:
+    """Say how many there are.
+
+    >>> counted(1, "answer"), counted(1200, "answer")
+    ('1 answer', '1,200 answers')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def figures(data: ReportData) -> str:
+    """Show the few numbers that matter most."""
+    pace = f"{median(data.seconds):.1f} s" if data.seconds else "–"
+    shown = {
+        "Items": f"{data.n_items:,}",
+        "Groups": f"{data.n_clusters:,}",
+        "Answers": f"{data.n_answers:,}",
+        "People": f"{len(data.people):,}",
+        "Contradictions": f"{data.n_conflicts:,}",
+        "Time per question": pace,
+    }
+    cells = "".join(
+        f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd></div>" for name, value in shown.items()
+    )
+    return f'<dl class="figures">{cells}</dl>\n{paragraphs(*data.notes)}'
+
+
+# ---------------------------------------------------------------------- groups and map
+
+
+def groups(data: ReportData) -> str:
+    """Show each group with its most typical and most doubtful members."""
+    if not data.groups:
+        return paragraphs("There are no groups yet.")
+    ordered = sorted(data.groups, key=lambda group: -group.size)
+    rows = [(group.title, f"{group.size:,}", f"{group.size / data.n_items:.1%}") for group in ordered]
+    parts = [table("Groups by size", ("Group", "Items", "Share"), rows, numbers=(1, 2))]
+    parts += [_group(group) for group in data.groups if group.typical or group.doubtful]
+    listed = sum(not (group.typical or group.doubtful) and group.size > 0 for group in data.groups)
+    if listed:
+        parts.append(paragraphs(f"{counted(listed, 'more group')} without examples here; see the table."))
+    return "".join(parts)
+
+
+def _group(group: GroupShown) -> str:
+    parts = [f"<h3>{_svg.swatch(group.color)}{said(group.title)}, {counted(group.size, 'item')}</h3>\n"]
+    if group.typical:
+        parts.append(f"<h4>Most typical</h4>\n{items(group.typical)}")
+    if group.doubtful:
+        parts.append(f"<h4>Most doubtful</h4>\n{items(group.doubtful)}")
+    return "".join(parts)
+
+
+def map_(data: ReportData) -> str:
+    """Show where the items are."""
+    if data.map_picture is None:
+        return ""
+    alt = f"Map of {counted(data.n_items, 'item')} in {counted(data.n_clusters, 'group')}, one dot each"
+    legend = "".join(f"<li>{_svg.swatch(group.color)}{said(group.title)}</li>" for group in data.groups[:40])
+    how = f" Places are by {data.map_method}." if data.map_method else ""
+    return (
+        paragraphs(f"Items that are near one another have similar features.{how}")
+        + f'<img class="map" src="{data_uri(data.map_picture, "image/png")}" alt="{text(alt)}">\n'
+        + f'<ul class="legend">{legend}</ul>\n'
+    )
+
+
+# ---------------------------------------------------------------------- answers
+
+
+def curve(data: ReportData) -> str:
+    """Show how much the last answers still changed."""
+    if not data.n_answers:
+        return paragraphs("Nothing was answered yet. The groups are those that the features alone give.")
+    parts = [paragraphs(data.advice)]
+    if data.accuracy is not None and "held-out answers" not in data.advice:
+        low_high = (
+            ""
+            if data.interval is None
+            else f" (95% interval {data.interval[0]:.0%} to {data.interval[1]:.0%})"
+        )
+        parts.append(
+            paragraphs(f"Held-out answers were predicted right in {data.accuracy:.0%} of cases{low_high}.")
+        )
+    if len(data.curve) > 1:
+        parts.append(
+            _svg.line_chart(
+                [(float(n), share) for n, share in data.curve],
+                title="Question curve",
+                x="answers",
+                y="share of items that changed their group over the last ten answers",
+            )
+        )
+        parts.append(
+            paragraphs("The line is the share of items that changed their group over the last ten answers.")
+        )
+    return "".join(parts)
+
+
+def people(data: ReportData) -> str:
+    """Show who answered, how far they agree and how reliable each is."""
+    if not data.people:
+        return ""
+    rows = [
+        (
+            one.name,
+            one.role,
+            f"{one.n_answers:,}",
+            f"{one.n_unsure:,}",
+            f"{one.n_shared:,}",
+            _share(one.accuracy),
+            "–" if one.reliability is None else f"{one.reliability:.2f}",
+            "–" if one.seconds is None else f"{one.seconds:.1f}",
+        )
+        for one in data.people
+    ]
+    columns = ("Person", "Role", "Answers", "Unsure", "Shared", "Right", "Reliability", "Seconds")
+    if data.n_shared and data.observed is not None:
+        alpha = (
+            ""
+            if data.alpha is None
+            else f" Krippendorff’s alpha is {data.alpha:.2f}: 1 is full agreement, 0 what chance gives."
+        )
+        agreement = (
+            f"Several people answered the same {counted(data.n_shared, 'question')}, and "
+            f"agree on {data.observed:.0%}.{alpha}"
+        )
+    else:
+        agreement = "No question was answered by two people, so nothing tells how far people agree."
+    return table("Who answered", columns, rows, numbers=range(2, 8)) + paragraphs(
+        agreement,
+        "Shared are the questions that somebody else answered too. How often somebody is right, and how much "
+        "an answer of theirs tells (1 all, 0 nothing), is known from these alone. Seconds are the median.",
+    )
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
+
+
+def time(data: ReportData) -> str:
+    """Show how long questions took."""
+    if not data.seconds:
+        return ""
+    counts = [0] * (len(_BINS) + 1)
+    for seconds in data.seconds:
+        counts[bisect_right(_BINS, seconds)] += 1
+    names = [f"< {_BINS[0]}", *(f"{a}–{b}" for a, b in pairwise(_BINS)), f"{_BINS[-1]} +"]
+    rows = [
+        (
+            KINDS.get(one.kind, one.kind),
+            one.answer,
+            f"{one.n:,}",
+            f"{one.median:.1f}",
+            f"{one.lower:.1f} – {one.upper:.1f}",
+        )
+        for one in data.times
+    ]
+    total = sum(data.seconds)
+    spent = f"{total / 60:.0f} minutes" if total >= 120 else f"{total:.0f} seconds"
+    n_answers = counted(len(data.seconds), "answer")
+    return (
+        paragraphs(f"{n_answers} took {spent} in all, {median(data.seconds):.1f} seconds in the median.")
+        + _svg.bar_chart(list(zip(names, counts, strict=True)), title="Time per question", x="seconds")
+        + table(
+            "Seconds by question and answer",
+            ("Questions", "Answer", "Answers", "Median", "Middle half"),
+            rows,
+            numbers=(2, 3, 4),
+        )
+    )
+
+
+def conflicts(data: ReportData) -> str:
+    """Show answers that cannot all be true."""
+    if not data.n_conflicts:
+        return paragraphs("No answers contradict one another.")
+    parts = [
+        paragraphs(
+            f"{counted(data.n_conflicts, 'contradiction')}: answers that cannot all be true. "
+            "One behind each is wrong; it can be undone in the studio, under Conflicts."
+        )
+    ]
+    parts += [_conflict(number, one) for number, one in enumerate(data.conflicts, start=1)]
+    if (more := data.n_conflicts - len(data.conflicts)) > 0:
+        parts.append(paragraphs(f"{counted(more, 'more contradiction')} in the studio."))
+    return "".join(parts)
+
+
+def _conflict(number: int, one: ConflictShown) -> str:
+    chain = " = ".join(said(cut(id, 60)) for id in one.chain)
+    alone = len({answer.person for answer in one.answers}) == 1
+    split = "Both were said by the same person." if alone else "People disagree about these two."
+    how = f"Joined through: {chain}" if len(one.chain) > 2 else split
+    answers = "".join(
+        f'<li>{said(answer.person)}: {said(answer.text)} <span class="soft">{text(answer.time)}</span></li>'
+        for answer in one.answers
+    )
+    return (
+        f'<div class="conflict">\n<h3>Contradiction {number}</h3>\n{items(one.items)}'
+        + (f'<p class="chain">{how}</p>\n' if len(one.chain) > 1 else "")
+        + (f"<h4>Answers behind it</h4>\n<ul>{answers}</ul>\n" if answers else "")
+        + "</div>\n"
+    )
+
+
+def hints(data: ReportData) -> str:
+    """Show what the grouping follows."""
+    used = data.hints
+    undone = f" {counted(data.n_undone, 'answer')} had been undone." if data.n_undone else ""
+    skipped = f" {counted(data.n_skipped, 'question')} had been skipped." if data.n_skipped else ""
+    if not used.n:
+        return paragraphs(f"No hints yet.{undone}{skipped}")
+    kinds = (("together", used.n_must), ("apart", used.n_cannot), ("triplets", used.n_triplets))
+    listed = ", ".join(f"{n:,} {name}" for name, n in kinds if n)
+    rows = [(what, *(cut(id, 80) for id in [*ids, "", ""][:3])) for what, ids in used.first]
+    parts = [paragraphs(f"The groups follow {counted(used.n, 'hint')}: {listed}.{undone}{skipped}")]
+    if rows:
+        shown = "All hints" if len(rows) == used.n else f"The first {len(rows):,} of {used.n:,} hints"
+        triplets = any(row[3] for row in rows)
+        columns = ("Said", "a", "b", "c") if triplets else ("Said", "a", "b")
+        body = table(shown, columns, [row[: len(columns)] for row in rows])
+        parts.append(f"<details><summary>{text(shown)}</summary>\n{body}</details>\n")
+    return "".join(parts)
+
+
+# ---------------------------------------------------------------------- the study, and Python
+
+
+def study(data: ReportData) -> str:
+    """Show the sections of a study; the first is about all of it."""
+    parts = []
+    for number, one in enumerate(data.study):
+        if number:
+            parts.append(f"<h3>{text(one.title)}</h3>\n")
+        parts.append(paragraphs(*one.paragraphs))
+        parts += [
+            table(each.title, each.head, each.rows, numbers=range(1, len(each.head))) for each in one.tables
+        ]
+        parts += [
+            f'<figure><img src="{data_uri(each.png, "image/png")}" alt="{text(each.alt)}">'
+            f"<figcaption>{text(each.title)}</figcaption></figure>\n"
+            for each in one.figures
+        ]
+    return "".join(parts)
+
+
+def export_command(data: ReportData) -> str:
+    """Return the command that writes what :func:`code` reads; to be typed where the project's folder is."""
+    words = ["likewise", "export", data.folder, "--what", "all", "--format", "jsonl", "--out", _result(data)]
+    return shlex.join(words)
+
+
+def code(data: ReportData) -> str:
+    """Return Python that loads the result, and groups the items again by the same hints."""
+    lines = [
+        "import json",
+        "",
+        "import numpy as np",
+        "from likewise import PropagationClustering",
+        "from likewise.supervision import read_hints",
+        "",
+        f"folder = {_result(data)!r}",
+        'with open(f"{folder}/labels.jsonl", encoding="utf-8") as file:',
+        "    rows = [json.loads(line) for line in file]",
+        'ids = [row["id"] for row in rows]',
+        'groups = np.array([row["group"] for row in rows])',
+        'names = {row["group"]: row["name"] for row in rows}',
+        "",
+        'hints = read_hints(f"{folder}/hints.jsonl", ids)  # what people said',
+        f"X = np.load({data.folder + '/features.npy'!r})  # the features, one row an item",
+    ]
+    if data.n_clusters > 1 and data.hints.n:
+        links = "hints.to_links()" + (".without_conflicts()" if data.n_conflicts else "")
+        lines += [
+            "",
+            "# A model of the same kind, for rows to come; it may put some items elsewhere than `groups`.",
+            f"model = PropagationClustering(n_clusters={data.n_clusters}, random_state=0)",
+            f"model.fit(X, supervision={links})",
+        ]
+    else:
+        lines.remove("from likewise import PropagationClustering")
+    return "\n".join(lines) + "\n"
+
+
+def _result(data: ReportData) -> str:
+    return f"{data.folder.removesuffix('.likewise')}-result"
+
+
+def python(data: ReportData) -> str:
+    """Show how to go on in Python."""
+    return (
+        paragraphs("Write the result to files, where the folder of the project is:")
+        + f'<pre tabindex="0" role="region" aria-label="Command">{text(export_command(data))}</pre>\n'
+        + paragraphs("and load it in Python:")
+        + f'<pre tabindex="0" role="region" aria-label="Python">{text(code(data))}</pre>\n'
+        + paragraphs(
+            "With --format csv the files open in a spreadsheet; labels has one line for each item, with "
+            "its group and how doubtful it is (0 sure, 1 not sure at all)."
+        )
+    )

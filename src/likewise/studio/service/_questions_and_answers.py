@@ -1,0 +1,486 @@
+"""Questions out, answers in: leases, answers, skips, undoing, and what happened so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from likewise.exceptions import BadRequestError, ConflictError, NotAllowedError, NotFoundError
+from likewise.studio.items import ItemFile
+from likewise.studio.records import NewEvent, Person, QueuedQuestion, Settings, StoredEvent
+from likewise.studio.service._append import append
+from likewise.studio.service._hub import Hub
+from likewise.studio.service._views import (
+    TEXTS,
+    AnsweredView,
+    EventView,
+    HistoryView,
+    ItemView,
+    ProgressView,
+    QuestionsView,
+    QuestionView,
+    StatedView,
+    UndoneView,
+    item_view,
+    question_view,
+    write_reason,
+)
+from likewise.studio.store import Transaction
+
+if TYPE_CHECKING:
+    from likewise.studio.service._study import StudyDesk  # brings scikit-learn with it
+
+WORDS = {
+    "pair": ("SAME", "DIFFERENT", "UNSURE"),
+    "triplet": ("AB", "AC", "BC", "NEITHER", "UNSURE"),
+}
+UNDOABLE = ("answer", "skip", "name", "confirm", "again")  # shown in the history, each with an undo
+Leased = list[tuple[QueuedQuestion, float]]
+State = Literal["ready", "thinking", "finished"]
+
+
+class Asking:
+    """The part of the studio that annotators meet."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        items: ItemFile,
+        settings: Settings,
+        study: StudyDesk | None,
+        clock: Callable[[], float],
+        lease_seconds: float,
+    ) -> None:
+        self._hub = hub
+        self._items = items
+        self._settings = settings
+        self._study = study
+        self._clock = clock
+        self._lease_seconds = lease_seconds
+        self._names: dict[int, str] = {}
+
+    # ------------------------------------------------------------------ questions
+
+    def questions(self, person: Person, n: int) -> QuestionsView:
+        """Give somebody up to `n` questions that nobody else has, those that they hold already among them."""
+        if self._study is not None:
+            return self._study_questions(person, n)
+        leased = self._hub.store.write(lambda tx: self._lease(tx, person, n))
+        if len(leased) < n:
+            self._hub.nudge()
+        return self._shown(leased)
+
+    def _lease(self, tx: Transaction, person: Person, n: int) -> Leased:
+        """Lease questions whose answers do not follow from what was said since they were chosen."""
+        while True:
+            kept, implied = self._fitting(person, self._held(tx, person, n))
+            if not implied:
+                return kept
+            tx.withdraw(person.id, implied)  # no event: nobody was asked
+
+    def _fitting(self, person: Person, leased: Leased) -> tuple[Leased, list[str]]:
+        return self._hub.fitting_questions(leased, person.id, self._settings.overlap)
+
+    def _held(self, tx: Transaction, person: Person, n: int, n_new: int = 0) -> Leased:
+        """Lease questions, as many as the budget allows; `n_new` answers are not in the log yet."""
+        budget, now = self._settings.budget, self._clock()
+        if budget is not None:
+            left = budget - self._hub.log.n_answers() - n_new - tx.n_held_by_others(person.id, now)
+            n = max(min(n, left), 0)
+        return tx.lease(
+            person.id, n, now=now, until=now + self._lease_seconds, overlap=self._settings.overlap
+        )
+
+    def _shown(self, leased: Leased) -> QuestionsView:
+        state, message = self._state(bool(leased))
+        return {
+            "questions": [self._question(question, until) for question, until in leased],
+            "state": state,
+            "message": message,
+        }
+
+    def _state(self, some: bool) -> tuple[State, str | None]:
+        if some:
+            return "ready", None
+        budget = self._settings.budget
+        if budget is not None and self._hub.log.n_answers() >= budget:
+            return "finished", f"All {budget} answers that were wanted are there. Thank you."
+        if self._hub.finished is not None and self._hub.asked_seq >= self._hub.log.last:
+            return "finished", self._hub.finished
+        if self._hub.trouble is not None:
+            return (
+                "thinking",
+                "The next questions are late: something went wrong, and the owner can see what.",
+            )
+        if self._hub.asked_seq >= self._hub.log.last and self._hub.queue_is_out():
+            return "thinking", "The questions that are left are with other people at the moment."
+        return "thinking", "The next questions are being chosen."
+
+    def _question(self, question: QueuedQuestion, until: float, practice: bool = False) -> QuestionView:
+        items = self._shown_items(self._items.rows_of(question.items))
+        texts = TEXTS if self._study is None else self._study.texts
+        return question_view(
+            question, items, why=self._write_reason(question), until=until, practice=practice, texts=texts
+        )
+
+    def _write_reason(self, question: QueuedQuestion) -> str:
+        """Return why a question is asked; ids that are not shown, since they tell the class, are replaced."""
+        ids = [str(id) for id in dict.fromkeys(question.reason.rows)]
+        views = self._shown_items(self._items.rows_of(ids))
+        names = {id: id if id == view["id"] else view["title"] for id, view in zip(ids, views, strict=True)}
+        return write_reason(question.reason, names)
+
+    def _shown_items(self, rows: Sequence[int]) -> list[ItemView]:
+        veil = None if self._study is None else self._study.veil
+        return [item_view(item, veil) for item in self._items.many(rows)]
+
+    # ------------------------------------------------------------------ answers
+
+    def answer(
+        self,
+        person: Person,
+        *,
+        key: str,
+        question: str,
+        answer: str,
+        seconds: float | None,
+        prefetch: int = 3,
+    ) -> AnsweredView:
+        """Keep an answer, and give the next questions; returns once the answer is on disk."""
+        if self._study is not None:
+            return self._study_answer(person, key, question, answer, seconds, prefetch)
+        return self._took(person, "answer", key, question, answer, seconds, prefetch)
+
+    def skip(
+        self, person: Person, *, key: str, question: str, seconds: float | None, prefetch: int = 3
+    ) -> AnsweredView:
+        """Keep that somebody left a question out."""
+        if self._study is not None:
+            raise NotAllowedError(
+                "Questions of a study cannot be skipped.", "Choose the answer that seems likelier."
+            )
+        return self._took(person, "skip", key, question, None, seconds, prefetch)
+
+    def _took(
+        self,
+        person: Person,
+        kind: Literal["answer", "skip"],
+        key: str,
+        question: str,
+        answer: str | None,
+        seconds: float | None,
+        prefetch: int,
+    ) -> AnsweredView:
+        def work(tx: Transaction) -> tuple[StoredEvent, bool, Leased]:
+            asked = tx.question(question)
+            if asked is None or not tx.was_leased(question, person.id):
+                raise NotFoundError(
+                    "This question was not put to you, or was withdrawn long ago.",
+                    "Nothing is lost of your other answers; go on with the next question.",
+                )
+            if answer is not None:
+                check_word(asked.kind, answer)
+            event, new = append(
+                tx,
+                NewEvent(
+                    key,
+                    kind,
+                    person.id,
+                    _body(asked, "question", answer),
+                    question=question,
+                    seconds=seconds,
+                ),
+            )
+            if new and kind == "answer":
+                tx.answered(question, person.id)
+            elif new:
+                tx.skipped(question, person.id)
+            n_new = int(new and kind == "answer")
+            return event, new, self._held(tx, person, prefetch, n_new)
+
+        event, new, leased = self._hub.store.write(work)
+        self._hub.took(event)
+        kept, implied = self._fitting(person, leased)
+        if implied:
+            kept = self._hub.store.write(lambda tx: self._lease(tx, person, prefetch))
+        return self._answered(person, event, new, kept)
+
+    def _answered(self, person: Person, event: StoredEvent, new: bool, leased: Leased) -> AnsweredView:
+        shown = self._shown(leased)
+        return {
+            "seq": event.seq,
+            "new": new,
+            "next": shown["questions"],
+            "state": shown["state"],
+            "message": shown["message"],
+            "right": None,
+            "progress": self.progress(person),
+        }
+
+    def state_pair(
+        self,
+        person: Person,
+        *,
+        key: str,
+        items: tuple[str, str],
+        answer: Literal["SAME", "DIFFERENT"],
+        why: str,
+    ) -> StatedView:
+        """Keep what somebody said of two items without being asked."""
+        if self._study is not None:
+            raise NotAllowedError("In a study answers are given to its questions only.")
+        body = {"kind": "pair", "items": list(items), "answer": answer, "source": "groups", "why": why}
+        event, new = self._hub.store.write(lambda tx: append(tx, NewEvent(key, "answer", person.id, body)))
+        self._hub.refresh()
+        return {"seq": event.seq, "new": new, "message": why}
+
+    # ------------------------------------------------------------------ undoing
+
+    def undo(self, person: Person, *, key: str, of: int | None) -> UndoneView:
+        """Take back one's last action, or the one with the seq `of`; the owner may take back anybody's.
+
+        Actions are answers, skips, names, confirmations, and having a question asked again. The question of
+        an answer or skip comes back, unless as many others as are wanted have answered it or hold it.
+        """
+        if self._study is not None:
+            raise NotAllowedError("Answers of a study cannot be taken back.")
+        self._hub.refresh()
+
+        def work(tx: Transaction) -> tuple[StoredEvent, StoredEvent, tuple[QueuedQuestion, float] | None]:
+            before = tx.event_by_key(key)
+            if before is not None and before.person == person.id and before.kind == "undo":
+                target = self._target(person, int(before.body["of"]), repeated=True)
+            else:
+                target = self._target(person, of, repeated=False)
+            event, new = append(tx, NewEvent(key, "undo", person.id, {"of": target.seq}))
+            if target.question is None:
+                return event, target, None
+            mine = target.person == person.id
+            now = self._clock()
+            until = now + self._lease_seconds if mine else 0.0  # others are not looking at it
+            if new:
+                overlap = self._settings.overlap
+                tx.reopen(target.question, target.person, now=now, until=until, overlap=overlap)
+            again = tx.question(target.question) if mine and tx.holds(target.question, person.id) else None
+            return event, target, None if again is None else (again, until)
+
+        event, target, leased = self._hub.store.write(work)
+        self._hub.refresh()
+        return {
+            "seq": event.seq,
+            "undone": self.event(target, person),
+            "question": None if leased is None else self._question(*leased),
+        }
+
+    def _target(self, person: Person, of: int | None, repeated: bool) -> StoredEvent:
+        log = self._hub.log
+        if of is None:
+            mine = log.standing(*UNDOABLE, person=person.id)
+            if not mine:
+                raise NotFoundError("There is nothing of yours to take back.")
+            return mine[-1]
+        event = log.get(of)
+        theirs = event is not None and event.person != person.id and person.role != "owner"
+        if event is None or theirs or event.kind not in UNDOABLE:
+            raise NotFoundError(f"There is no answer {of} of yours to take back.")
+        if log.is_undone(of) and not repeated:
+            raise ConflictError("It was taken back before.", "Look at the history for what counts now.")
+        return event
+
+    def revisit(self, person: Person, *, key: str, question: str) -> UndoneView:
+        """Take back a skip, so that the question can be answered."""
+        self._hub.refresh()
+        skips = [e for e in self._hub.log.standing("skip", person=person.id) if e.question == question]
+        if not skips:
+            raise NotFoundError("You have not skipped this question, or have taken that back.")
+        return self.undo(person, key=key, of=skips[-1].seq)
+
+    # ------------------------------------------------------------------ odd answers
+
+    def keep(self, person: Person, *, key: str, of: int) -> StatedView:
+        """Confirm an answer, so that it counts more. One's own; the owner may confirm anybody's."""
+        return self._mark_answer(
+            person, "confirm", key, of, "It counts more now, and is no longer listed here."
+        )
+
+    def ask_again(self, person: Person, *, key: str, of: int) -> StatedView:
+        """Have the question of an answer asked again; the answer counts until there is another."""
+        return self._mark_answer(person, "again", key, of, "The answer counts until there is a new one.")
+
+    def _mark_answer(
+        self, person: Person, kind: Literal["confirm", "again"], key: str, of: int, message: str
+    ) -> StatedView:
+        if self._study is not None:
+            raise NotAllowedError("Answers of a study cannot be changed.")
+        self._hub.refresh()
+
+        def work(tx: Transaction) -> tuple[StoredEvent, bool]:
+            before = tx.event_by_key(key)
+            if before is None or before.person != person.id or before.kind != kind:
+                self._check_markable(person, kind, of)
+            return append(tx, NewEvent(key, kind, person.id, {"of": of}))
+
+        event, new = self._hub.store.write(work)
+        self._hub.refresh()
+        return {"seq": event.seq, "new": new, "message": message}
+
+    def _check_markable(self, person: Person, kind: str, of: int) -> None:
+        """Refuse what cannot be confirmed or asked again."""
+        log, answer = self._hub.log, self._hub.log.get(of)
+        theirs = answer is not None and answer.person != person.id and person.role != "owner"
+        if answer is None or theirs or answer.kind != "answer":
+            raise NotFoundError(f"There is no answer {of} of yours.")
+        if not log.is_last_answer(answer):
+            raise ConflictError("This answer no longer counts.", "Look at the history for what counts now.")
+        if kind == "confirm" and log.is_confirmed(of):
+            raise ConflictError("It was kept before.")
+        if kind == "again" and log.is_asked_again(answer):
+            raise ConflictError("It is being asked again already.")
+        budget = self._settings.budget
+        if kind == "again" and budget is not None and log.n_answers() >= budget:
+            raise ConflictError(
+                f"All {budget} answers of the budget are there.",
+                "Take the answer back, and its question can be asked again.",
+            )
+
+    # ------------------------------------------------------------------ looking back
+
+    def history(self, person: Person, before: int | None, limit: int) -> HistoryView:
+        """Show what happened, the newest first: to the owner all, to others what they did themselves."""
+        self._hub.refresh()
+        whose = None if person.role == "owner" else person.id
+        events = [e for e in self._hub.log.of(whose) if e.kind in UNDOABLE]
+        if before is not None:
+            events = [e for e in events if e.seq < before]
+        page = events[::-1][:limit]
+        return {"events": [self.event(e, person) for e in page], "more": len(events) > limit}
+
+    def event(self, event: StoredEvent, person: Person) -> EventView:
+        """Show an event to somebody who may see it."""
+        body = event.body
+        asked = body.get("items")
+        if event.kind == "name":
+            asked = [body["item"]]
+        elif event.kind in ("confirm", "again") and (about := self._hub.log.get(int(body["of"]))) is not None:
+            body = {name: about.body[name] for name in ("kind", "items", "answer")}
+            asked = body["items"]
+        mine = event.person == person.id
+        undone = self._hub.log.is_undone(event.seq)
+        rows = self._items.rows_of(asked) if asked else []
+        may = (mine or person.role == "owner") and self._study is None
+        return {
+            "seq": event.seq,
+            "kind": event.kind,
+            "time": event.time,
+            "person": self.name_of(event.person),
+            "mine": mine,
+            "question": {
+                "kind": str(body.get("kind", event.kind)),
+                "items": self._shown_items(rows),
+            }
+            if asked
+            else None,
+            "question_id": event.question,
+            "answer": body.get("answer"),
+            "seconds": event.seconds,
+            "source": body.get("source"),
+            "name": body.get("name"),
+            "undone": undone,
+            "can_undo": may and not undone,
+        }
+
+    def name_of(self, person: int) -> str:
+        """Return somebody's name."""
+        if person not in self._names:
+            people = self._hub.store.read(lambda tx: tx.people())
+            self._names = {one.id: one.name for one in people}
+        return self._names.get(person, "?")
+
+    def progress(self, person: Person) -> ProgressView:
+        """Tell how far it has come."""
+        hub, found = self._hub, self._hub.progress
+        return {
+            "n_answers": hub.log.n_answers(),
+            "mine": hub.log.n_answers(person.id),
+            "changed": found.changed if found else None,
+            "gain": found.gain if found else None,
+            "accuracy": found.accuracy if found else None,
+            "interval": found.interval if found else None,
+            "worth_asking": found.worth_asking if found else True,
+            "advice": found.advice if found else "",
+            "curve": list(found.curve) if found else [],
+            "groups": len(hub.picture.groups) if hub.picture else 0,
+            "conflicts": len(hub.picture.conflicts) if hub.picture else 0,
+            "odd": len(hub.picture.odd) if hub.picture else 0,
+            "error_rate": found.error_rate if found else None,
+            "fitting": hub.behind > 0,
+            "behind": hub.behind,
+        }
+
+    # ------------------------------------------------------------------ studies
+
+    def _study_questions(self, person: Person, n: int) -> QuestionsView:
+        assert self._study is not None
+        asked = self._study.questions(person.id, n)
+        until = self._clock() + self._lease_seconds
+        questions = [self._question(q, until, practice) for q, practice in asked]
+        state: State = "ready" if questions else "finished"
+        return {
+            "questions": questions,
+            "state": state,
+            "message": None if questions else "This part is done.",
+        }
+
+    def _study_answer(
+        self, person: Person, key: str, question: str, answer: str, seconds: float | None, prefetch: int
+    ) -> AnsweredView:
+        assert self._study is not None
+        study = self._study
+
+        def work(tx: Transaction) -> tuple[StoredEvent, bool, str | None]:
+            before = tx.events(person=person.id)  # the log lags behind what is being written
+            repeated = [e for e in before if e.key == key]
+            if repeated:
+                if repeated[0].question != question or repeated[0].body.get("answer") != answer:
+                    raise ConflictError("This key was used before, for another answer.", "Reload the page.")
+                return repeated[0], False, None
+            planned, practice = study.asked(person.id, before, question, answer)
+            body = _body(planned.queued, "practice" if practice else "study", answer)
+            new_event = NewEvent(key, "answer", person.id, body, question=question, seconds=seconds)
+            event, new = append(tx, new_event)
+            return event, new, planned.asked.truth if practice else None
+
+        with study.turn(person.id):
+            event, new, right = self._hub.store.write(work)
+        self._hub.took(event)
+        shown = self._study_questions(person, prefetch)
+        return {
+            "seq": event.seq,
+            "new": new,
+            "next": shown["questions"],
+            "state": shown["state"],
+            "message": shown["message"],
+            "right": right,
+            "progress": self.progress(person),
+        }
+
+
+def check_word(kind: str, answer: str) -> None:
+    """Refuse a word that does not answer such a question."""
+    if answer not in WORDS[kind]:
+        raise BadRequestError(
+            f"{answer} does not answer a {kind}.", f"Answer one of {', '.join(WORDS[kind])}."
+        )
+
+
+def _body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[str, Any]:
+    body: dict[str, Any] = {"kind": asked.kind, "items": list(asked.items), "source": source}
+    if answer is not None:
+        body["answer"] = answer
+    if asked.score is not None:
+        body["score"] = asked.score
+    if asked.reason:
+        body["why"] = write_reason(asked.reason)
+    if not asked.reason.is_plain:
+        body["reason"] = asked.reason.to_dict()
+    return body

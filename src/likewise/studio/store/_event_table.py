@@ -1,0 +1,143 @@
+"""Events: appended, never changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any, get_args
+
+import sqlalchemy as sa
+
+from likewise.exceptions import BadValueError, KeyReusedError
+from likewise.studio.records import EventKind, NewEvent, StoredEvent
+from likewise.studio.store import _values
+from likewise.studio.store._connection import Base, Both, iso_now
+from likewise.studio.store._schema import events
+
+KINDS: tuple[str, ...] = get_args(EventKind)
+_COLUMNS: Any = tuple(events.c)
+_CONTENT = ("kind", "person", "question", "seconds", "body")
+_APPEND = Both.of(
+    lambda insert: insert.on_conflict_do_nothing(index_elements=["key"]).returning(events.c.seq), events
+)
+_LAST = sa.select(sa.func.coalesce(sa.func.max(events.c.seq), 0))
+
+
+class Events(Base):
+    """The events.
+
+    PostgreSQL gives out seqs before it commits, so that 8 may be seen before 7 is, and somebody who reads on
+    from 8 would never see 7. Hence whoever appends shares a lock until the commit, and whoever reads first
+    waits a moment until nobody has it and notes the last seq: up to there nothing can appear any more.
+    In SQLite one writes at a time, and the question does not arise.
+    """
+
+    def append(self, event: NewEvent) -> tuple[StoredEvent, bool]:
+        """Keep an event; return it as it is stored, and whether it is new.
+
+        The same key with the same content gives the event that is stored already; with another content or
+        person it is a :class:`KeyReusedError`.
+        """
+        row = _row(event)
+        self._share()
+        seq = self._change(
+            _APPEND,
+            row,
+            unknown=f"There is no person {event.person}.",
+        ).scalar_one_or_none()
+        if seq is not None:
+            return _event(seq=seq, **row), True
+        stored = self._run(sa.select(*_COLUMNS).where(events.c.key == row["key"])).mappings().one()
+        if any(stored[name] != row[name] for name in _CONTENT):
+            raise KeyReusedError(
+                f"The key {event.key!r} was used before, for another event.", "Make a new key for each event."
+            )
+        return _event(**stored), False
+
+    def events(
+        self,
+        after: int = 0,
+        limit: int | None = None,
+        person: int | None = None,
+        kinds: Collection[EventKind] | None = None,
+        newest_first: bool = False,
+        before: int | None = None,
+    ) -> list[StoredEvent]:
+        """Events with ``after < seq < before``, in order or the newest first."""
+        chosen = sa.select(*_COLUMNS).where(events.c.seq > _values.whole(after, "after"))
+        if before is not None:
+            chosen = chosen.where(events.c.seq < _values.whole(before, "before"))
+        if person is not None:
+            chosen = chosen.where(events.c.person == _values.whole(person, "the person"))
+        if kinds is not None:
+            chosen = chosen.where(events.c.kind.in_([_kind(kind) for kind in kinds]))
+        if limit is not None:
+            chosen = chosen.limit(_values.whole(limit, "the limit", least=0))
+        if not newest_first:
+            horizon = self._horizon()
+            if horizon is not None:
+                chosen = chosen.where(events.c.seq <= horizon)
+        chosen = chosen.order_by(events.c.seq.desc() if newest_first else events.c.seq)
+        return [_event(**row) for row in self._run(chosen).mappings()]
+
+    def event(self, seq: int) -> StoredEvent | None:
+        """One event, or None."""
+        wanted = _values.whole(seq, "the seq")
+        row = self._run(sa.select(*_COLUMNS).where(events.c.seq == wanted)).mappings().one_or_none()
+        return None if row is None else _event(**row)
+
+    def event_by_key(self, key: str) -> StoredEvent | None:
+        """The event that was reported with this key, or None."""
+        wanted = _values.text(key, "the key")
+        row = self._run(sa.select(*_COLUMNS).where(events.c.key == wanted)).mappings().one_or_none()
+        return None if row is None else _event(**row)
+
+    def last_seq(self) -> int:
+        """The seq of the last event; 0 before the first."""
+        horizon = self._horizon()
+        return int(self._run(_LAST).scalar_one()) if horizon is None else horizon
+
+    def _horizon(self) -> int | None:
+        """The last seq before which nothing can appear any more; None if that is every seq."""
+        if not self._postgres or self._writing:
+            return None
+        # Going back to a savepoint lets go of the locks that were taken since.
+        self._run(sa.text("SAVEPOINT horizon"))
+        self._be_alone()
+        last = int(self._run(_LAST).scalar_one())
+        self._run(sa.text("ROLLBACK TO SAVEPOINT horizon"))
+        self._locked = False
+        return last
+
+
+def _kind(kind: str) -> str:
+    if kind not in KINDS:
+        raise BadValueError(f"The kind of an event must be one of {', '.join(KINDS)}, not {kind!r}.")
+    return kind
+
+
+def _row(event: NewEvent) -> dict[str, Any]:
+    return {
+        "key": _values.text(event.key, "the key", most=_values.MOST_NAME),
+        "kind": _kind(event.kind),
+        "person": _values.whole(event.person, "the person"),
+        "time": iso_now(),
+        "question": None
+        if event.question is None
+        else _values.text(event.question, "the question", most=_values.MOST_NAME),
+        "seconds": None if event.seconds is None else _values.number(event.seconds, "the seconds"),
+        "body": _values.body(event.body, "the body"),
+    }
+
+
+def _event(
+    seq: int,
+    key: str,
+    kind: EventKind,
+    person: int,
+    time: str,
+    question: str | None,
+    seconds: float | None,
+    body: str,
+) -> StoredEvent:
+    return StoredEvent(seq, key, kind, person, time, json.loads(body), question, seconds)
