@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from likewise import Supervision
-from likewise.active import State
+from likewise.active import InterviewState
 
 Fit = Callable[[Supervision], Any]  # from hints to a model with labels_
 
@@ -45,7 +45,7 @@ def links(y: np.ndarray, pairs: Any) -> Supervision:
     return Supervision.from_links(len(y), must=pairs[same], cannot=pairs[~same])
 
 
-def known(state: State) -> Supervision:
+def known(state: InterviewState) -> Supervision:
     """Return what was said as links, and what follows from the number of clusters.
 
     What is apart from all groups but one is in that one: the last must-link of a row need not be asked, yet
@@ -76,7 +76,7 @@ def interview(
     asked = Asked()
     keys: set[Any] = set()
     fixed: dict[str, Any] = {"n_clusters": len(np.unique(y)), "seed": seed, "cache": {}}
-    state = State.of(X, **fixed)
+    state = InterviewState.of(X, **fixed)
     fitted_at = -1
     for n_answers in range(budget + 1):
         if n_answers in marks or (looks and (n_answers == 0 or not by_node)):
@@ -94,7 +94,7 @@ def interview(
         asked.pairs.append(question.rows)
         keys.add(question.key)
         said = state.supervision | links(y, [question.rows])
-        state = State.of(
+        state = InterviewState.of(
             X,
             said,
             model=state.model,
@@ -109,13 +109,13 @@ def interview(
     return asked
 
 
-def _refitted(state: State, fit: Fit, asked: Asked) -> State:
+def _refitted(state: InterviewState, fit: Fit, asked: Asked) -> InterviewState:
     model = fit(known(state))
     asked.n_fits += 1
     return replace(state, model=model, labels=np.asarray(model.labels_))
 
 
-def _is_new(state: State, question: Any) -> bool:
+def _is_new(state: InterviewState, question: Any) -> bool:
     """Tell whether a question names a row that no answer has named."""
     touched = state.supervision.touched
     return not all(touched[row] for row in question.rows)

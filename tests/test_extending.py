@@ -15,7 +15,7 @@ import likewise.active
 import likewise.base
 import likewise.testing
 from likewise import BayesianClustering, ConstrainedKMeans, PCKMeans, SeededKMeans, Supervision
-from likewise.active import Interview, Question, State, strategies
+from likewise.active import Interview, InterviewState, Question, strategies
 from likewise.active._state import NEEDS
 from likewise.base import HintedEstimator, integer, validate_fit, validate_rows
 from likewise.exceptions import (
@@ -208,7 +208,7 @@ def test_every_public_name_of_base_is_documented():
 
 def test_the_example_strategy_asks_about_close_rows_in_different_clusters():
     X = np.array([[0.0], [1.0], [4.0], [5.5], [9.0]])
-    state = State.of(X, labels=np.array([0, 0, 1, 1, 2]))
+    state = InterviewState.of(X, labels=np.array([0, 0, 1, 1, 2]))
     assert [question.rows for question in BoundaryPairs(1).choose(state, 1)] != []
     first, second = BoundaryPairs(2).choose(state, 2)
     assert (sorted(first.rows), sorted(second.rows)) == ([1, 2], [3, 4])
@@ -219,7 +219,7 @@ def test_the_example_strategy_keeps_the_protocol():
     X = rng.normal(size=(12, 2))
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(1, 2)])
     asked = frozenset({Question.pair(3, 4).key})
-    state = State.of(X, hints, labels=rng.integers(0, 3, size=12), asked=asked)
+    state = InterviewState.of(X, hints, labels=rng.integers(0, 3, size=12), asked=asked)
     for n in (1, 5, 1000):
         questions = BoundaryPairs().choose(state, n)
         assert len(questions) == min(n, 12 * 11 // 2 - 3 - 1)  # (0, 1), (1, 2), (0, 2); (3, 4)
@@ -264,9 +264,15 @@ def test_every_name_on_the_page_exists():
     named = set(re.findall(r"`(?:\w+\.)*(_?[a-z]\w*_\w*)(?:\([^`]*\))?`", text))
     assert {"assign_hinted_rows", "compute_penalty", "validate_fit", "count_answers_to_fit"} <= named
     modules = (likewise.base, likewise.active, likewise.kmeans, likewise.testing)
-    classes = (KMeansFamily, AssignmentProblem, State, strategies.UncertainRegions, BayesianClustering)
+    classes = (
+        KMeansFamily,
+        AssignmentProblem,
+        InterviewState,
+        strategies.UncertainRegions,
+        BayesianClustering,
+    )
     known = {name for owner in (*modules, *classes) for name in dir(owner)}
-    known |= {field for cls in (AssignmentProblem, State) for field in cls.__dataclass_fields__}
+    known |= {field for cls in (AssignmentProblem, InterviewState) for field in cls.__dataclass_fields__}
     known |= {*KMeansFamily().get_params(), "predict_proba"}
     assert named - known == set()
 

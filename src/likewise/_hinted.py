@@ -12,7 +12,7 @@ from likewise.supervision import Closure, Supervision
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class HintedSubset:
     """The rows that hints name, and what is said of them.
 
     Attributes
@@ -34,17 +34,17 @@ class Named:
     weight: np.ndarray
 
     @classmethod
-    def of(cls, X: Rows, rows: np.ndarray, hints: Supervision, closure: Closure) -> Named:
+    def of(cls, X: Rows, rows: np.ndarray, hints: Supervision, closure: Closure) -> HintedSubset:
         """Gather the rows."""
         return cls(rows, hints, closure, X.take(rows), X.weight_of(rows))
 
     @classmethod
-    def none(cls, X: Rows) -> Named:
+    def none(cls, X: Rows) -> HintedSubset:
         """Return no rows."""
         hints = Supervision.none(1)
         return cls.of(X, np.empty(0, dtype=np.int64), hints, hints.closure())
 
-    def through(self, X: Rows) -> Named:
+    def through(self, X: Rows) -> HintedSubset:
         """Return the same for rows in another space."""
         return replace(self, X=X.take(self.rows))
 

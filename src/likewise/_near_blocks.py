@@ -24,7 +24,7 @@ def near_rows_by_blocks(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """
     X = X.astype(np.float64, copy=False)
     n = len(X)
-    search = _Search(X, k)
+    search = _NeighborSearch(X, k)
     distances, neighbors = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
     found = np.zeros(n, dtype=bool)
     for lo in range(0, n, _BLOCK):
@@ -40,7 +40,7 @@ def near_rows_by_blocks(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return distances, neighbors
 
 
-class _Search:
+class _NeighborSearch:
     """Rows in single precision, made ready for products that tell which are within one another's limits."""
 
     def __init__(self, X: np.ndarray, k: int) -> None:

@@ -255,7 +255,7 @@ def repeat_warnings(warned: Iterable[Warned]) -> None:
         warn_caller(message, category)
 
 
-class Progress:
+class FitProgress:
     """Reports the starts and iterations of a fit to scikit-learn's callbacks, if there are any."""
 
     def __init__(self, estimator: Any, X: Any, n_starts: int) -> None:

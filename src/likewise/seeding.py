@@ -13,7 +13,7 @@ from sklearn.utils.extmath import row_norms
 
 from likewise import _threads
 from likewise._blocks import ArrayRows, Block, Rows, as_rows
-from likewise.supervision import Closure, Groups, Supervision
+from likewise.supervision import Closure, RowGroups, Supervision
 
 __all__ = [
     "breaks_clearly_less",
@@ -50,7 +50,7 @@ def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> 
     total : ndarray of shape (n_components,)
         The total weight of each component; components without weight are left out.
     """
-    tied = Tied.of(X, closure, weight)
+    tied = ComponentCentroids.of(X, closure, weight)
     use = tied.mass > 0
     centroids, total = tied.centroids[use], tied.mass[use]
     order = np.argsort(-total, kind="stable")
@@ -58,7 +58,7 @@ def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Tied:
+class ComponentCentroids:
     """Must-link components with at least two rows: their rows, centroids and weights."""
 
     rows: np.ndarray
@@ -67,7 +67,9 @@ class Tied:
     mass: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, closure: Closure, weight: np.ndarray, names: np.ndarray | None = None) -> Tied:
+    def of(
+        cls, X: np.ndarray, closure: Closure, weight: np.ndarray, names: np.ndarray | None = None
+    ) -> ComponentCentroids:
         """Collect the components. Row i of X and of the closure is row ``names[i]`` of the data, or i."""
         rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
         found, place = np.unique(closure.component[rows], return_inverse=True)
@@ -166,7 +168,7 @@ def extend_seeds(
     return seeds
 
 
-def overdrawn(X: Rows, k: int, tied: Tied, rng: np.random.RandomState) -> Rows:
+def overdrawn(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomState) -> Rows:
     """Return a small weighted sample that represents many rows when k seeds are drawn.
 
     In the manner of k-means|| (Bahmani, Moseley, Vattani, Kumar and Vassilvitskii 2012): in each of five
@@ -419,7 +421,7 @@ def hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = No
     everything = 2 * (rows.T @ rows) / len(rows)
     everything[np.diag_indices(d)] += 1e-6
 
-    def scatter(pairs: np.ndarray, groups: Groups) -> np.ndarray:
+    def scatter(pairs: np.ndarray, groups: RowGroups) -> np.ndarray:
         ends = np.concatenate([pairs, groups.star_edges()])
         ends = ends if told is None else told[ends]
         steps = rows[ends[:, 0]] - rows[ends[:, 1]]

@@ -113,7 +113,7 @@ def test_a_later_pool_brings_rows_from_between_clusters():
 def test_of_very_many_rows_every_so_many_th_is_looked_at(monkeypatch):
     monkeypatch.setattr(doubt_module, "_LOOKED_AT", 600)
     monkeypatch.setattr(doubt_module, "_CLEAR", 1.0)
-    sites = doubt_module.Sites.of(X[:300], Y[:300], 0)
+    sites = doubt_module.ClusterSites.of(X[:300], Y[:300], 0)
     rows = doubt_module.rows_in_doubt(ArrayRows(X), sites, None, 50)
     assert len(rows) == 50
     assert not (rows % 5).any()

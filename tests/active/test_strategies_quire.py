@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
 from likewise.active.strategies import QUIRE
-from likewise.active.strategies._node_to_pairs import Places
+from likewise.active.strategies._node_to_pairs import PlacedRows
 from likewise.active.strategies._quire import own_values, predictions
 from likewise.active.strategies._scaling import standardized
 from reference import strategies as twin
@@ -17,7 +17,7 @@ from reference.strategies import line, told
 def test_means_and_variances_by_hand():
     # One row placed in each group, so far apart that they do not know of one another.
     X = line(0, 1, 100)
-    places = Places.of(told(X, cannot=[(0, 2)], n_clusters=2))
+    places = PlacedRows.of(told(X, cannot=[(0, 2)], n_clusters=2))
     mean, variance, log_det = predictions(X, places, 0.5, 1.0)
     near = np.exp(-0.5)
     assert mean[1] == pytest.approx([near / 2, -near / 2])

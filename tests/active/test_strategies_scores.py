@@ -15,7 +15,7 @@ from likewise.active.strategies import (
     NormalizedPointUncertainty,
 )
 from likewise.active.strategies._marginal import least_certain
-from likewise.active.strategies._node_to_pairs import Places
+from likewise.active.strategies._node_to_pairs import PlacedRows
 from likewise.active.strategies._node_uncertainty import (
     density_entropy,
     disagreement,
@@ -37,7 +37,7 @@ from reference.strategies import line, told
 
 def test_similarities_and_uncertainty_by_hand():
     leaves = np.array([[1, 1], [1, 2], [2, 2], [2, 1], [3, 3]])
-    places = Places.of(told(np.zeros((5, 1)), must=[(0, 1)], cannot=[(0, 2)]))
+    places = PlacedRows.of(told(np.zeros((5, 1)), must=[(0, 1)], cannot=[(0, 2)]))
     found = similarities(leaves, places)
     # Row 3 shares a leaf with row 0 once and with row 2 once, of two trees.
     assert found[3].tolist() == [0.25, 0.5]
@@ -55,7 +55,7 @@ def test_normalized_uncertainty_equals_its_twin(seed):
     rng = np.random.default_rng(seed)
     leaves = rng.integers(4, size=(10, 6))
     state = told(np.zeros((10, 1)), must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)])
-    places = Places.of(state)
+    places = PlacedRows.of(state)
     found = normalized_uncertainty(probabilities(similarities(leaves, places)))
     wanted = [twin.normalized_uncertainty(leaves, places.members, row) for row in range(10)]
     assert found == pytest.approx(wanted)

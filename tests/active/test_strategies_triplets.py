@@ -14,10 +14,10 @@ from likewise.active import (
     Alternating,
     Answer,
     Interview,
+    InterviewState,
     NodeUncertainty,
     Question,
     RandomPairs,
-    State,
     WithThird,
 )
 from likewise.active._registry import strategy_named
@@ -100,7 +100,7 @@ def state_of(said, must=(), cannot=(), n=6, **more):
     hints = Supervision.from_links(n, must=list(must), cannot=list(cannot))
     for rows, word in said:
         hints = hints | Supervision.from_triplets(n, [rows], word)
-    return State.of(np.zeros((n, 1)), hints, **more)
+    return InterviewState.of(np.zeros((n, 1)), hints, **more)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_few_pairs_are_scored_and_the_best_is_found(criterion):
 def test_what_float32_loses_is_within_the_slack(criterion, k, sharp):
     """Several times: the slack has room for more particles and for other machines."""
     r = np.nan_to_num(drawn(0, n_particles=96, n_rows=128, k=k, sharp=sharp), nan=1 / k).transpose(1, 0, 2)
-    search = pairs_module._Search(np.ascontiguousarray(r), 1, criterion, 0.05)
+    search = pairs_module._PairSearch(np.ascontiguousarray(r), 1, criterion, 0.05)
     pairs = np.column_stack(np.triu_indices(128, 1))
     loss = np.abs(search._rough(pairs) - search.score(pairs)).max()
     assert loss < pairs_module._SLACK_SCORE / 2

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import entr, log_softmax, softmax
 
 from likewise import Supervision
-from likewise.bayesian._answer_network import Network
+from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._mode import climb, log_joint, starts
 from likewise.bayesian._particles import (
     Target,
@@ -21,7 +21,7 @@ from likewise.bayesian._prior import Prior
 
 
 def target(X, hints, k, prior, seen=None):
-    network = Network.of(hints, k, 0.1)
+    network = AnswerNetwork.of(hints, k, 0.1)
     seen = X if seen is None else seen
     features = np.concatenate([X[network.rows], seen])
     m = len(network.rows)
@@ -48,7 +48,7 @@ def test_the_gradient_of_the_posterior_is_that_of_finite_differences():
     rng = np.random.default_rng(0)
     X, W = rng.normal(size=(12, 3)), rng.normal(size=(3, 3))
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(1, 2), (4, 7)])
-    prior, network = Prior(0.7, 4.0, 3.0), Network.of(hints, 3, 0.1)
+    prior, network = Prior(0.7, 4.0, 3.0), AnswerNetwork.of(hints, 3, 0.1)
     _, gradient = log_joint(W, X, prior, network)
     for i, j in itertools.product(range(3), range(3)):
         step = np.zeros_like(W)
@@ -70,7 +70,7 @@ def test_the_particles_density_is_that_of_the_climb():
 
 def test_with_the_papers_prior_and_no_answers_the_mode_is_nothing():
     X = np.random.default_rng(0).normal(size=(50, 3))
-    none = Network.of(Supervision.none(50), 2, 0.05)
+    none = AnswerNetwork.of(Supervision.none(50), 2, 0.05)
     mode = climb(np.ones((2, 3)), X, Prior(10.0, 1.0, 0.0), none, max_iter=200, tol=1e-12)
     assert mode.converged
     assert np.abs(mode.W).max() < 1e-3
@@ -80,7 +80,7 @@ def test_a_climb_never_ends_below_its_start():
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.normal(size=(40, 2)) + 5 * (np.arange(40) % 2)[:, None], np.ones(40)])
     hints = Supervision.from_links(40, must=[(0, 2)], cannot=[(0, 1)])
-    prior, network = Prior(1.0, 10.0, 10.0), Network.of(hints, 2, 0.05)
+    prior, network = Prior(1.0, 10.0, 10.0), AnswerNetwork.of(hints, 2, 0.05)
     for W in [*starts(X, 2, 2, rng), rng.normal(size=(2, 3))]:
         before, _ = log_joint(W, X, prior, network)
         assert climb(W, X, prior, network, max_iter=3, tol=0.0).value >= before
@@ -88,7 +88,7 @@ def test_a_climb_never_ends_below_its_start():
 
 def test_a_climb_can_be_stopped():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    none = Network.of(Supervision.none(30), 2, 0.05)
+    none = AnswerNetwork.of(Supervision.none(30), 2, 0.05)
     mode = climb(np.ones((2, 3)), X, Prior(1.0, 9.0, 9.0), none, max_iter=99, tol=0.0, done=lambda: True)
     assert mode.n_iter <= 1
 
@@ -147,7 +147,7 @@ def test_particles_have_the_moments_of_the_posterior(way):
     W = rng.standard_normal((1500, 2, 1)) / np.sqrt(0.5)
     if way == "after another answer":
         # The same rows in the same order, of which the first network names two, and says the opposite.
-        network = Network.of(Supervision.from_links(4, cannot=[(0, 1)]), 2, 0.1)
+        network = AnswerNetwork.of(Supervision.from_links(4, cannot=[(0, 1)]), 2, 0.1)
         old = Target(
             prior, network, new.features, np.searchsorted(new.network.rows, network.rows), new.n_told
         )

@@ -7,7 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from likewise.cli._contents import Contents
-from likewise.cli._data_tables import Table
+from likewise.cli._data_tables import DataTable
 from likewise.supervision import RowIds
 
 
@@ -28,7 +28,7 @@ class Sure(Labelled):
 def contents_of(X, labels, model=None):
     X = np.array(X, dtype=float)
     names = tuple("xyzuvw"[: X.shape[1]])
-    table = Table(RowIds.of([f"r{i}" for i in range(len(X))]), X, names)
+    table = DataTable(RowIds.of([f"r{i}" for i in range(len(X))]), X, names)
     return Contents.of(model or Labelled(), X, table, np.array(labels))
 
 

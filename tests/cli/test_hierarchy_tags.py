@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.cli._item_features import Wanted, items_of
-from likewise.cli._raw_tables import Raw, read_raw
+from likewise.cli._item_features import FeatureOptions, items_of
+from likewise.cli._raw_tables import RawTable, read_raw
 from likewise.cli._tags import LabelTable, shared_id, tags_of_columns, tags_of_table
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
@@ -23,7 +23,7 @@ LISTED = "id,tags\nr1,cat\nr3,pet; cat;\nr2,\n"
 
 def raw_of(text):
     header, *rows = [line.split(",") for line in text.splitlines()]
-    return Raw(
+    return RawTable(
         "tags.csv", tuple(header), tuple(map(list, zip(*rows, strict=True))), list(range(2, len(rows) + 2))
     )
 
@@ -68,13 +68,13 @@ def test_numbers_from_other_formats(tmp_path):
     tags = tags_of_table(raw, IDS, id_column="id", separator=";", data="items.csv")
     assert tags.Y.tolist() == Y
     assert tags.names == ("f0", "f1")
-    raw = Raw("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, np.nan]), np.array([0, 1])), None)
+    raw = RawTable("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, np.nan]), np.array([0, 1])), None)
     assert tags_of_table(raw, IDS, id_column="id", separator=";", data="d").Y.tolist() == [
         [1, 0],
         [0, 1],
         [0, 0],
     ]
-    raw = Raw("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, 3.0]), np.array([0, 1])), None)
+    raw = RawTable("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, 3.0]), np.array([0, 1])), None)
     with pytest.raises(FileFormatError, match="the column 'a' holds"):
         tags_of_table(raw, IDS, id_column="id", separator=";", data="d")
 
@@ -192,17 +192,19 @@ ITEMS = "id,text,x,note\nr1,red owl,1,a\nr2,blue owl,2,b\nr3,red saw,4,c\n"
 
 
 def test_files_of_features_are_told_from_columns_by_their_names():
-    wanted = Wanted.of(("x", "e.NPY"), id="id")
+    wanted = FeatureOptions.of(("x", "e.NPY"), id="id")
     assert wanted.columns == ("x",)
     assert wanted.files == ("e.NPY",)
-    assert Wanted.of(("e.npy",)).columns is None
-    assert Wanted.of(None).files == ()
+    assert FeatureOptions.of(("e.npy",)).columns is None
+    assert FeatureOptions.of(None).files == ()
 
 
 def test_blocks_stand_side_by_side(tmp_path):
     np.save(tmp_path / "e.npy", np.array([[3.0, 0.0], [3.0, 4.0], [3.0, 2.0]]))
     path = str(tmp_path / "e.npy")
-    found = items_of(raw_of(ITEMS), Wanted.of(("x", path), id="id", text=("text",), drop=("note",)), seed=0)
+    found = items_of(
+        raw_of(ITEMS), FeatureOptions.of(("x", path), id="id", text=("text",), drop=("note",)), seed=0
+    )
     assert found.X.shape == (3, 1 + 2 + 4)
     assert found.X[:, 0].tolist() == [1, 2, 4]
     assert found.X[:, 1:3].var(axis=0).mean() == pytest.approx(1)
@@ -213,7 +215,7 @@ def test_blocks_stand_side_by_side(tmp_path):
 
 
 def test_few_components_of_many_words_do_not_depend_on_chance():
-    wanted = Wanted.of(None, id="id", text=("text", "note"), components=2)
+    wanted = FeatureOptions.of(None, id="id", text=("text", "note"), components=2)
     one, two = (items_of(raw_of(ITEMS), wanted, seed=5) for _ in range(2))
     assert one.X.shape == (3, 2)
     np.testing.assert_array_equal(one.X, two.X)
@@ -222,7 +224,9 @@ def test_few_components_of_many_words_do_not_depend_on_chance():
 
 
 def test_text_that_is_the_same_everywhere_is_no_error():
-    found = items_of(raw_of("id,text\nr1,same\nr2,same\n"), Wanted.of(None, id="id", text=("text",)), seed=0)
+    found = items_of(
+        raw_of("id,text\nr1,same\nr2,same\n"), FeatureOptions.of(None, id="id", text=("text",)), seed=0
+    )
     assert np.isfinite(found.X).all()
 
 

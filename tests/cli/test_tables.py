@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likewise.cli._data_tables import Columns, read_table, split_names, standardized
+from likewise.cli._data_tables import ColumnRoles, read_table, split_names, standardized
 from likewise.exceptions import FileFormatError, MissingDependencyError
 
 
@@ -20,7 +20,7 @@ def table(tmp_path, monkeypatch):
     def read(content, name="t.csv", *, header=True, encoding="utf-8", **columns):
         data = content.encode() if isinstance(content, str) else content
         (tmp_path / name).write_bytes(data)
-        return read_table(name, Columns(**columns), header=header, encoding=encoding)
+        return read_table(name, ColumnRoles(**columns), header=header, encoding=encoding)
 
     return read
 
@@ -88,7 +88,7 @@ def test_other_encodings_are_read_when_told_so(table):
 
 def test_npy(table, tmp_path):
     np.save(tmp_path / "a.npy", np.array([[1, 2], [3, 4]], dtype=np.int32))
-    found = read_table("a.npy", Columns(drop=("f1",)))
+    found = read_table("a.npy", ColumnRoles(drop=("f1",)))
     assert found.feature_names == ("f0",)
     np.testing.assert_array_equal(found.X, [[1.0], [3.0]])
 
@@ -107,27 +107,27 @@ def save_workbook(path, *sheets):
 def test_an_excel_workbook_is_read_as_its_cells_say(table, tmp_path):
     rows = [["who", "x", "y", None], ["007", 1, 0.1, None], [], ["8", 2.0, -4, ""]]
     save_workbook(tmp_path / "t.xlsx", rows)
-    found = read_table("t.xlsx", Columns(id="who"))
+    found = read_table("t.xlsx", ColumnRoles(id="who"))
     assert found.ids.ids == ("007", "8")
     assert found.feature_names == ("x", "y")
     np.testing.assert_array_equal(found.X, [[1, 0.1], [2, -4]])
     rows[3][1] = "high"
     save_workbook(tmp_path / "t.xlsx", rows)
     with pytest.raises(FileFormatError, match=r"t\.xlsx:4: .*'high'"):  # the row of the sheet
-        read_table("t.xlsx", Columns(id="who"))
+        read_table("t.xlsx", ColumnRoles(id="who"))
 
 
 def test_of_several_sheets_the_first_is_read_with_a_note(table, tmp_path):
     save_workbook(tmp_path / "t.xlsx", [["x"], [1], [2]], [["y"], [3]])
     with pytest.warns(UserWarning, match="only the first of 2 sheets, 'sheet 0', was read"):
-        assert read_table("t.xlsx", Columns()).feature_names == ("x",)
+        assert read_table("t.xlsx", ColumnRoles()).feature_names == ("x",)
 
 
 def test_a_workbook_that_is_wrong(table, tmp_path):
     assert "cannot be read as an Excel workbook" in refused(table, b"PK\x03\x04" + b"\0" * 9, "t.xlsx")
     save_workbook(tmp_path / "t.xlsx", [])
     with pytest.raises(FileFormatError, match="is empty"):
-        read_table("t.xlsx", Columns())
+        read_table("t.xlsx", ColumnRoles())
 
 
 def test_parquet(table, tmp_path):
@@ -139,15 +139,15 @@ def test_parquet(table, tmp_path):
         "d": pa.array([1, 2]).cast(pa.decimal128(24, 2)),
     }
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    found = read_table("t.parquet", Columns(id="who"))
+    found = read_table("t.parquet", ColumnRoles(id="who"))
     assert found.ids.ids == ("007", "7")
     np.testing.assert_array_equal(found.X, [[1, 0.5, 1, 1], [2, 1.5, 0, 2]])
-    assert read_table("t.parquet", Columns(id="n", drop=("who",))).ids.ids == ("1", "2")
+    assert read_table("t.parquet", ColumnRoles(id="n", drop=("who",))).ids.ids == ("1", "2")
 
 
 def test_the_content_tells_the_format_where_the_name_does_not(table, tmp_path):
     pq.write_table(pa.table({"x": [1.0]}), tmp_path / "t.dat")
-    assert read_table("t.dat", Columns()).X.tolist() == [[1.0]]
+    assert read_table("t.dat", ColumnRoles()).X.tolist() == [[1.0]]
     assert table("x\n2\n", name="t.txt").X.tolist() == [[2.0]]
 
 
@@ -315,7 +315,7 @@ def test_columns_named_wrongly_are_usage_errors(table, columns, option, said):
 def npy(array, tmp_path, **options):
     np.save(tmp_path / "a.npy", array, **options)
     with pytest.raises(FileFormatError) as caught:
-        read_table("a.npy", Columns())
+        read_table("a.npy", ColumnRoles())
     return str(caught.value)
 
 
@@ -335,7 +335,7 @@ def test_npy_that_is_wrong(table, tmp_path):
 def parquet(columns, tmp_path, **chosen):
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     with pytest.raises(FileFormatError) as caught:
-        read_table("t.parquet", Columns(**chosen))
+        read_table("t.parquet", ColumnRoles(**chosen))
     return str(caught.value)
 
 

@@ -17,7 +17,7 @@ import likewise.discriminative._softmax as softmax
 from likewise import DiscriminativeClustering, MiniBatchDiscriminativeClustering, Supervision
 from likewise._blocks import ArrayRows, MappedRows
 from likewise.datasets import MemmapRows, ParquetRows
-from likewise.discriminative._feature_space import Moments
+from likewise.discriminative._feature_space import ColumnMoments
 from likewise.discriminative._model import drawn_free
 from likewise.discriminative._row_order import hash_rows
 from likewise.supervision import sample_links, sample_triplets
@@ -175,7 +175,7 @@ def test_labels_and_violations_without_an_array_over_all_hints():
 def test_by_hand_moments_of_parts_add_up():
     X = np.array([[1.0, 1e9], [3.0, 1e9], [8.0, 1e9]])
     rows = ArrayRows(X, slices(np.array([0, 1, 1, 3]))).weighed(np.array([1.0, 1.0, 2.0]))
-    moments = rows.sum(Moments.of)
+    moments = rows.sum(ColumnMoments.of)
     np.testing.assert_allclose(moments.mean, [5.0, 1e9])
     np.testing.assert_allclose(moments.scale(3), [np.sqrt((16 + 4 + 2 * 9) / 4), 1.0])  # constant: 1
 
@@ -236,10 +236,10 @@ def test_what_is_learned_of_the_scale_leaves_the_model_as_it_was():
 
 
 def test_by_hand_the_running_mean_and_the_first_step():
-    mean = minibatch.Running()
+    mean = minibatch.RunningMean()
     assert mean.add(4.0, 0.5) == 4.0
     assert mean.add(1.0, 0.5) == 2.0  # (4 / 4 + 1 / 2) / (3 / 4)
-    step = minibatch.Ascent(minibatch.Running(), minibatch.Running())
+    step = minibatch.Ascent(minibatch.RunningMean(), minibatch.RunningMean())
     moved = step.step(np.zeros(2), np.array([1e-3, -5.0]), 0.1)  # either weight as far, along its gradient
     np.testing.assert_allclose(moved, np.array([0.1, -0.1]) / np.sqrt(1.1), rtol=1e-4)
 

@@ -16,7 +16,7 @@ import likewise.discriminative._model as model_module
 from likewise import Supervision
 from likewise.datasets import load
 from likewise.discriminative import DiscriminativeClustering, Noise
-from likewise.discriminative._em import Problem
+from likewise.discriminative._em import HintedObjective
 from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._initial_weights import stretch
 from likewise.discriminative._softmax import Objective
@@ -325,7 +325,7 @@ def test_an_iteration_from_a_given_state_keeps_q():
     terms = HintTerms(LINKS, use_neither=True)
     rows, m = X - X.mean(axis=0), terms.total_weight
     objective = Objective.of(rows, np.ones(150), terms.rows, 3, m=m, tau=0.5, alpha=0.01)
-    problem = Problem(objective, terms, Noise.uniform(0.05, 0.05))
+    problem = HintedObjective(objective, terms, Noise.uniform(0.05, 0.05))
     start = problem.start(np.random.default_rng(0).normal(size=(3, 5)))
     whole = problem.climb(start, max_iter=6, tol=0.0)
     first = problem.climb(start, max_iter=3, tol=0.0)

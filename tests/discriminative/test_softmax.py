@@ -10,7 +10,7 @@ import likewise.discriminative._softmax as softmax
 from likewise import Supervision
 from likewise._blocks import ArrayRows, MappedRows, as_rows
 from likewise.discriminative import Noise
-from likewise.discriminative._em import Problem, State
+from likewise.discriminative._em import HintedObjective, VariationalState
 from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._softmax import Objective, as_they_are
 from reference.discriminative_twin import lower_bound
@@ -36,7 +36,7 @@ def test_the_bound_is_the_twins(seed, k):
     X, weight, terms, objective, W, q = drawn(seed, k=k)
     noise = Noise.uniform(0.1, 0.2)
     value, _ = objective.value_and_gradient(W, q.T)
-    found = Problem(objective, terms, noise).bound(State(W, q, noise), value)
+    found = HintedObjective(objective, terms, noise).bound(VariationalState(W, q, noise), value)
     of = dict(zip(terms.rows.tolist(), q, strict=True))
     assert found == pytest.approx(lower_bound(W, of, X, HINTS, noise, tau=0.7, alpha=0.05, weight=weight))
 

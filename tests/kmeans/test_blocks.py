@@ -24,7 +24,7 @@ from likewise._blocks import ArrayRows, MappedRows, as_rows, block_rows_within
 from likewise._compat import HAS_CALLBACKS
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.kmeans._stats import second_moment
-from likewise.seeding import Tied, extend_seeds, overdrawn
+from likewise.seeding import ComponentCentroids, extend_seeds, overdrawn
 from likewise.supervision import sample_links
 from reference.rows import PickledRows
 
@@ -177,7 +177,7 @@ def test_an_overdrawn_set_stands_for_all_rows(weighted):
     X, _ = some_rows(n=2000)
     weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
     hints = Supervision.from_links(2000, must=[(3, 700), (700, 1500), (8, 9)])
-    tied = Tied.of(X, hints.closure(), weight)
+    tied = ComponentCentroids.of(X, hints.closure(), weight)
     found = overdrawn(as_rows(X, weight=weight), 4, tied, np.random.RandomState(0))
     assert len(found) <= 1 + 5 * 2 * 4
     assert found.total_weight == pytest.approx(weight.sum())
@@ -196,7 +196,7 @@ def test_an_overdrawn_set_stands_for_all_rows(weighted):
 
 def test_seeds_from_an_overdrawn_set_are_as_good_as_seeds_from_all_rows():
     X, _ = some_rows(n=4000)
-    tied = Tied.of(X, Supervision.none(4000).closure(), np.ones(4000))
+    tied = ComponentCentroids.of(X, Supervision.none(4000).closure(), np.ones(4000))
 
     def cost(seeds):
         return ((X[:, None] - seeds) ** 2).sum(axis=2).min(axis=1).sum()

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
 from likewise._blocks import as_rows
-from likewise.kmeans._alternation import Learning, Steps
-from likewise.kmeans._farthest_rows import Reach
+from likewise.kmeans._alternation import KMeansSteps, Learning
+from likewise.kmeans._farthest_rows import FarthestRows
 from likewise.kmeans._linked_rows import LinkedRows, Penalty
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._stats import ClusterStats
@@ -54,7 +54,7 @@ def test_no_sweep_and_no_move_of_the_centres_raises_the_objective(seed, constant
     penalty = Penalty(1.0, 1.0, 4.0, 0.0, 4.0) if constant else Penalty(1.0, 1.0, 0.0, 1.0, None)
     named = gathered(X, hints)
     linked = LinkedRows(as_rows(X), named, penalty, np.random.RandomState(0))
-    steps = Steps(X, 3, hinted=linked)
+    steps = KMeansSteps(X, 3, hinted=linked)
     A = rng.uniform(0.5, 2, size=(1, 3))
     metric = Metric(A, np.log(A).sum(axis=1))
     centers, previous, values = rng.normal(size=(3, 3)), None, []
@@ -81,7 +81,7 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
     )
     penalty = Penalty(1.0, 1.0, 0.0, 1.0, None)
     linked = LinkedRows(as_rows(X), gathered(X, hints), penalty, np.random.RandomState(0))
-    steps = Steps(X, 3, hinted=linked, learning=Learning(diagonal, per_cluster, 1e-9, linked))
+    steps = KMeansSteps(X, 3, hinted=linked, learning=Learning(diagonal, per_cluster, 1e-9, linked))
     metric = Metric.euclidean(3)
     labels = rng.integers(0, 3, 240).astype(np.int32)
     labels[:10] = [0, 1, 1, 1, 2, 0, 1, 1, 0, 2]  # breaks two must-links and a cannot-link
@@ -89,7 +89,7 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
     centers, learned = steps.update(labels[linked.rows], stats, X[:3], metric, learn=True)
     np.testing.assert_allclose(centers, [X[labels == h].mean(axis=0) for h in range(3)])
 
-    far = Reach(X, np.empty((0, 3)), np.empty((0, 3)), np.random.RandomState(0)).farthest(metric)[1]
+    far = FarthestRows(X, np.empty((0, 3)), np.empty((0, 3)), np.random.RandomState(0)).farthest(metric)[1]
     S = scatter(X, labels, centers, hints, 3, np.repeat(far, 3, axis=0))
     mass = np.bincount(labels, minlength=3)
     if not per_cluster:  # all clusters added up: both halves of a broken must-link go to the same metric
@@ -119,7 +119,9 @@ def test_the_farthest_pair_is_exact_for_few_rows_and_never_too_far_for_many():
     for n in (100, 5000):
         X = rng.normal(size=(n, 4))
         metric = Metric(np.array([[1.0, 5.0, 0.2, 1.0]]), np.zeros(1))
-        reach, far = Reach(X, np.empty((0, 4)), np.empty((0, 4)), np.random.RandomState(0)).farthest(metric)
+        reach, far = FarthestRows(X, np.empty((0, 4)), np.empty((0, 4)), np.random.RandomState(0)).farthest(
+            metric
+        )
         Z = X * np.sqrt(metric.A[0])
         exact = max(np.square(Z - z).sum(axis=1).max() for z in Z)
         assert reach[0] == pytest.approx(metric.lengths(far)[0, 0])
@@ -213,7 +215,7 @@ def test_the_penalty_of_a_far_pair_in_a_cannot_group_is_not_negative():
     X = np.random.default_rng(0).normal(size=(1000, 50))
     squared = euclidean_distances(X, squared=True)
     u, v = np.unravel_index(squared.argmax(), squared.shape)
-    reach, _ = Reach(X, np.empty((0, 50)), X[[u, v, 0]], np.random.RandomState(0)).farthest(
+    reach, _ = FarthestRows(X, np.empty((0, 50)), X[[u, v, 0]], np.random.RandomState(0)).farthest(
         Metric.euclidean(50)
     )
     assert reach[0] == pytest.approx(squared.max())

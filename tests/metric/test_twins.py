@@ -13,7 +13,7 @@ from likewise import Supervision
 from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP
 from likewise.metric._comparisons import Comparisons, told_comparisons
 from likewise.metric._lsml import Residuals
-from likewise.metric._sssvad import Problem, State
+from likewise.metric._sssvad import SssvadProblem, SssvadState
 from likewise.supervision import sample_links, sample_triplets
 from reference import metric_twin as twin
 
@@ -149,8 +149,8 @@ def test_sssvad_states_cost_what_the_formula_says_and_never_rise(seed):
     X = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean())
     hints = sample_triplets(y, 25, neither=False, random_state=seed)
     told = told_comparisons(LSML(), X, hints, "refuse")
-    p = Problem(X, told, price=0.5, margin=1.0, temperature=0.5)
-    state = State.start(p, X[:3])
+    p = SssvadProblem(X, told, price=0.5, margin=1.0, temperature=0.5)
+    state = SssvadState.start(p, X[:3])
     for _ in range(8):
         slow = twin.sssvad_objective(
             X, state.labels, state.centers, state.weights, twin.comparisons(hints), 0.5, 1.0, 0.5
@@ -171,8 +171,8 @@ def test_sssvad_weights_are_the_optimum_of_a_convex_problem():
     X = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean())
     hints = sample_triplets(y, 25, neither=False, random_state=1)
     told = told_comparisons(LSML(), X, hints, "refuse")
-    p = Problem(X, told, price=0.5, margin=1.0, temperature=0.5)
-    state = p.improve(State.start(p, X[:3]))
+    p = SssvadProblem(X, told, price=0.5, margin=1.0, temperature=0.5)
+    state = p.improve(SssvadState.start(p, X[:3]))
 
     def cost(weights):
         return twin.sssvad_objective(

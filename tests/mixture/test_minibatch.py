@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise import MiniBatchPairwiseGaussianMixture, PairwiseGaussianMixture, Supervision
 from likewise._compat import HAS_CALLBACKS
-from likewise.base import Progress
+from likewise.base import FitProgress
 from likewise.exceptions import InconsistentSupervisionWarning, InfeasibleSupervisionError, SupervisionError
 from likewise.supervision import sample_links
 
@@ -143,7 +143,7 @@ def test_progress_is_told_of_the_trial_and_of_the_batches(init, n_runs, monkeypa
     from sklearn.callback import ProgressBar
 
     begun = []
-    monkeypatch.setattr(Progress, "begin", lambda self, max_iter: begun.append(max_iter))
+    monkeypatch.setattr(FitProgress, "begin", lambda self, max_iter: begun.append(max_iter))
     model = MiniBatchPairwiseGaussianMixture(2, init=init, n_init=1, max_iter=60, random_state=0)
     X = np.repeat([[0.0], [5.0]], 20, axis=0) + np.random.default_rng(0).normal(size=(40, 1))
     model.set_callbacks(ProgressBar()).fit(X)

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise.multilabel import BinaryRelevance, CliqueLabelGraph
 from likewise.multilabel import _clique_model as model_module
-from likewise.multilabel._clique_generation import Fitted, SoftMargin, extended, generated
+from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extended, generated
 from likewise.multilabel._clique_model import LabelGraph
 from reference import multilabel as twin
 
@@ -124,7 +124,7 @@ def test_a_gain_is_what_an_edge_brings():
     X, Y = problem(1, n=400)
     loss = SoftMargin(X, Y.astype(float), 1.0, 0.0)
     bare = LabelGraph(3, np.empty((0, 2), dtype=np.int64))
-    start = loss.fit(bare, Fitted(np.zeros((3, 3)), np.zeros(0), 0), max_iter=500, tol=1e-7)
+    start = loss.fit(bare, CliqueFit(np.zeros((3, 3)), np.zeros(0), 0), max_iter=500, tol=1e-7)
     gains = loss.gains(bare, start)
     best = np.unravel_index(gains.argmax(), gains.shape)
     assert set(best) == {0, 2}

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from likewise.multilabel import CliqueLabelGraph
 from likewise.multilabel._clique_hinge import CliqueGraph, HingeLoss, climb, clique_norms, relaxed_margins
-from likewise.multilabel._clique_model import Group
+from likewise.multilabel._clique_model import LabelGroup
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -92,7 +92,7 @@ def test_relaxed_labellings_are_close_to_the_best_and_cannot_be_improved_by_one_
 
 
 def test_climbing_changes_the_label_that_gains_most_first():
-    group = Group(np.arange(2), np.arange(1), np.array([[0, 1]]))
+    group = LabelGroup(np.arange(2), np.arange(1), np.array([[0, 1]]))
     assert climb(group, np.array([[1.0, 2.0]]), np.array([-3.0]), np.array([[1, 1]])).tolist() == [[0, 1]]
     assert relaxed_margins(group, np.array([[1.0, 2.0]]), np.array([-3.0])) == pytest.approx(
         np.array([[-1.0, 1.0]]) / 2, abs=1

@@ -13,8 +13,8 @@ from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._em import (
-    Columns,
-    Model,
+    LatentHierarchyModel,
+    ScaledColumns,
     expectation_maximisation,
     first_model,
     fit_logistic,
@@ -44,7 +44,7 @@ def test_soft_targets_are_rows_with_weights(seed, l2):
     X = rng.normal(size=(n, d))
     above = rng.random((n, k))
     both = above * rng.random((n, k))
-    coef, intercept = fit_logistic(Columns.of(X), both, above, np.zeros((k, d)), np.zeros(k), l2, 500)
+    coef, intercept = fit_logistic(ScaledColumns.of(X), both, above, np.zeros((k, d)), np.zeros(k), l2, 500)
     for c in range(k):
         rows, target = np.vstack([X, X]), np.repeat([1, 0], n)
         weights = np.concatenate([both[:, c], above[:, c] - both[:, c]])
@@ -61,10 +61,10 @@ def test_a_few_steps_never_lose_and_sparse_rows_are_the_same(seed, n_steps):
     above = rng.random((30, 3))
     both = above * (rng.random((30, 3)) < 0.5)
     start = rng.normal(size=(3, 4)), rng.normal(size=3)
-    found = fit_logistic(Columns.of(X), both, above, *start, 1.0, n_steps)
+    found = fit_logistic(ScaledColumns.of(X), both, above, *start, 1.0, n_steps)
     before, after = (gain(X, both, above, *at, 1.0).sum() for at in (start, found))
     assert after >= before - 1e-5
-    other = fit_logistic(Columns.of(sparse.csr_array(X)), both, above, *start, 1.0, n_steps)
+    other = fit_logistic(ScaledColumns.of(sparse.csr_array(X)), both, above, *start, 1.0, n_steps)
     for ours, theirs in zip(found, other, strict=True):
         np.testing.assert_allclose(theirs, ours, atol=1e-6)
 
@@ -72,7 +72,7 @@ def test_a_few_steps_never_lose_and_sparse_rows_are_the_same(seed, n_steps):
 def test_a_label_that_nobody_can_hold_keeps_its_classifier():
     nothing = np.zeros((5, 1))
     coef, intercept = fit_logistic(
-        Columns.of(np.ones((5, 2))), nothing, nothing, np.zeros((1, 2)), np.zeros(1), 1.0, 50
+        ScaledColumns.of(np.ones((5, 2))), nothing, nothing, np.zeros((1, 2)), np.zeros(1), 1.0, 50
     )
     assert not coef.any()
     assert not intercept.any()
@@ -108,7 +108,7 @@ def test_what_is_held_is_enumerated(seed, k, graph):
     edges = [(c - 1, c) for c in range(1, k) if rng.random() < 0.6]
     if graph and k > 2:
         edges = [(0, 2), (1, 2)]  # two parents and no loop: exact as well
-    model = Model(
+    model = LatentHierarchyModel(
         LabelHierarchy(names, edges),
         rng.normal(size=(k, 2)),
         rng.normal(size=k),

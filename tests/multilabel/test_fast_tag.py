@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from likewise.multilabel import FastTag
-from likewise.multilabel._enrichment import Seen, enriching, restoring
+from likewise.multilabel._enrichment import RidgeAxes, enriching, restoring
 from likewise.multilabel._fast_tag import logistic_curves
 from reference import multilabel as twin
 
@@ -91,7 +91,7 @@ def test_the_two_closed_forms_in_turn_come_to_the_joint_solution():
 
 def test_labels_without_one_another_are_left_as_they_are():
     Y = np.repeat(np.eye(3), 4, axis=0)
-    seen = Seen.of(np.random.default_rng(0).normal(size=(12, 1)), Y)
+    seen = RidgeAxes.of(np.random.default_rng(0).normal(size=(12, 1)), Y)
     (B,) = enriching(seen, 0.5, 0.1, 1e9, 1)  # all weight is on restoring
     np.testing.assert_allclose(B, np.eye(3), atol=1e-6)
 
@@ -99,15 +99,15 @@ def test_labels_without_one_another_are_left_as_they_are():
 def test_equal_labels_share_what_is_known():
     # With y = z and each lost with chance p, the best sum of the two has the weight 1 / (2 - p).
     Y = np.repeat([[1.0, 1.0], [0.0, 0.0]], 5, axis=0)
-    seen = Seen.of(np.zeros((10, 1)), Y)
+    seen = RidgeAxes.of(np.zeros((10, 1)), Y)
     (B,) = enriching(seen, 0.5, 0.1, 1e9, 1)
     np.testing.assert_allclose(B, 1 / 1.5, atol=1e-6)
 
 
 def test_a_layer_is_the_first_one_on_labels_that_were_enriched():
     X, Y = problem(7)
-    first, second = enriching(Seen.of(X, Y), 0.3, 0.1, 2.0, 2)
-    (again,) = enriching(Seen.of(X, Y @ first.T), 0.3, 0.1, 2.0, 1)
+    first, second = enriching(RidgeAxes.of(X, Y), 0.3, 0.1, 2.0, 2)
+    (again,) = enriching(RidgeAxes.of(X, Y @ first.T), 0.3, 0.1, 2.0, 1)
     np.testing.assert_allclose(again @ first, second, atol=1e-8)
 
 
@@ -116,7 +116,7 @@ def test_layers_reach_labels_that_never_meet():
     Y = np.zeros((90, 3))
     Y[:30, :2] = 1  # 0 goes with 1,
     Y[30:60, 1:] = 1  # and 1 with 2
-    one, two = enriching(Seen.of(rng.normal(size=(90, 1)), Y), 0.5, 0.1, 1e6, 2)
+    one, two = enriching(RidgeAxes.of(rng.normal(size=(90, 1)), Y), 0.5, 0.1, 1e6, 2)
     assert one[2, 0] < two[2, 0]
 
 
@@ -130,7 +130,7 @@ def test_more_columns_than_rows_and_sparse_rows_are_the_same_regression(seed, n,
     unit = X.var(axis=0).mean() or 1.0
     wanted = np.linalg.solve(Xc.T @ Xc + n * 0.3 * unit * np.eye(d), Xc.T @ (Y - Y.mean(axis=0)))
     for rows in (X, sparse.csr_array(X)):
-        seen = Seen.of(rows, Y)
+        seen = RidgeAxes.of(rows, Y)
         np.testing.assert_allclose(seen.axes @ seen.held_back(0.3), wanted, atol=1e-8)
         np.testing.assert_allclose(seen.along(rows), Xc @ seen.axes, atol=1e-8)
 

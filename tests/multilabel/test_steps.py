@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
-from likewise.multilabel._em import Model, infer
+from likewise.multilabel._em import LatentHierarchyModel, infer
 from likewise.multilabel._known_hierarchy import all_edges
 from likewise.multilabel._tree_steps import (
     SCORES,
@@ -32,7 +32,7 @@ def drawn_model(rng, k, d=2, n=12):
         parents[names[t]] = names[at] if at >= 0 else -1
     X = rng.normal(size=(n, d))
     Z = (rng.random((n, k)) < 0.4).astype(np.uint8)
-    model = Model(
+    model = LatentHierarchyModel(
         LabelHierarchy.from_parents(parents),
         rng.normal(size=(k, d)),
         rng.normal(size=k),
@@ -49,7 +49,9 @@ def fitted(parents, missing_rate=0.2, n=400, seed=0):
     given = LatentHierarchyClassifier(
         LabelHierarchy.from_parents(parents), missing_rate=missing_rate, tol=1e-9, max_iter=1000, l2=L2
     ).fit(data.X, Z)
-    model = Model(given.hierarchy_, given.coef_, given.intercept_, given.missing_rates_, given.relaxations_)
+    model = LatentHierarchyModel(
+        given.hierarchy_, given.coef_, given.intercept_, given.missing_rates_, given.relaxations_
+    )
     return model, infer(model, model.logits(data.X), Z), data.X, Z
 
 
@@ -104,7 +106,7 @@ def test_refitting_is_a_regression_on_the_rows_that_hold_the_parent():
     c = p & (X[:, 1] + rng.logistic(size=120) > 0)
     Z = np.column_stack([p, c]).astype(np.uint8)
     eps = np.full(2, 1e-3)
-    model = Model(LabelHierarchy(["p", "c"]), np.zeros((2, 2)), np.zeros(2), np.zeros(2), eps)
+    model = LatentHierarchyModel(LabelHierarchy(["p", "c"]), np.zeros((2, 2)), np.zeros(2), np.zeros(2), eps)
     found = profile_scores(model, infer(model, model.logits(X), Z), X, Z, L2)[0, 1]
 
     def value(rows):

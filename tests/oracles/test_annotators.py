@@ -12,7 +12,13 @@ from likewise import PCKMeans
 from likewise.active import Answer, Interview, OddOne, Question, RandomPairs, Reply
 from likewise.exceptions import InconsistentSupervisionWarning, SupervisionError
 from likewise.oracles import Annotators, NoisyOracle
-from likewise.oracles._dawid_skene import Votes, judge, krippendorff_alpha, observed_agreement, prior_table
+from likewise.oracles._dawid_skene import (
+    AnnotatorVotes,
+    judge,
+    krippendorff_alpha,
+    observed_agreement,
+    prior_table,
+)
 from reference.dawid_skene import enumerated_posterior, log_density
 
 EASY = {"accuracy": 0.8, "strength": 4.0, "max_iter": 2000, "tol": 1e-9}
@@ -35,7 +41,9 @@ def drawn(rng, tables, shares, n_questions, present=1.0):
     chances = np.cumsum(tables[:, right, :], axis=-1)  # annotator, question, answer
     code = (rng.random(chances.shape[:2])[..., None] > chances).sum(axis=-1)
     annotator, question = np.nonzero(rng.random(code.shape) < present)
-    return Votes(question, annotator, code[annotator, question], n_questions, len(tables), len(shares)), right
+    return AnnotatorVotes(
+        question, annotator, code[annotator, question], n_questions, len(tables), len(shares)
+    ), right
 
 
 # ---------------------------------------------------------------------- by hand
@@ -76,7 +84,7 @@ def test_agreement_that_cannot_be_told():
 
 def test_one_iteration_by_hand():
     # Two people, two questions: they agree on SAME, then dispute. The start is votes: (1, 0) and (1/2, 1/2).
-    votes = Votes(*np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 1]]).T, 2, 2, 2)
+    votes = AnnotatorVotes(*np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 1]]).T, 2, 2, 2)
     found = judge(votes, accuracy=0.75, strength=4, max_iter=1, tol=np.inf)
     # Two rounds: the start, and one more. The first tables, counts 3, 1 / 1, 3 and the votes:
     first = np.array([[[4.5, 1], [1.5, 3]], [[4, 1.5], [1, 3.5]]])
@@ -102,7 +110,7 @@ def test_one_iteration_by_hand():
 def test_the_posterior_is_that_of_enumeration_and_em_never_falls(cells, n_answers, seed):
     rng = np.random.default_rng(seed)
     question, annotator = np.array(sorted(cells)).T
-    votes = Votes(question, annotator, rng.integers(n_answers, size=len(cells)), 4, 3, n_answers)
+    votes = AnnotatorVotes(question, annotator, rng.integers(n_answers, size=len(cells)), 4, 3, n_answers)
     found = judge(votes, **{**EASY, "tol": 1e-6})
     np.testing.assert_allclose(
         found.posterior, enumerated_posterior(votes, found.shares, found.tables), atol=1e-10
@@ -113,7 +121,9 @@ def test_the_posterior_is_that_of_enumeration_and_em_never_falls(cells, n_answer
 
 
 def test_what_em_finds_is_a_maximum_of_the_density():
-    votes = Votes(*np.array([[q, a, (q * a + (q == 2)) % 2] for q in range(5) for a in range(3)]).T, 5, 3, 2)
+    votes = AnnotatorVotes(
+        *np.array([[q, a, (q * a + (q == 2)) % 2] for q in range(5) for a in range(3)]).T, 5, 3, 2
+    )
     found = judge(votes, **EASY)
     told = 4 * prior_table(2, 0.8)
     assert found.objective[-1] == pytest.approx(log_density(votes, found.shares, found.tables, told))

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from likewise._blocks import as_rows
-from likewise._hinted import Named
+from likewise._hinted import HintedSubset
 
 
 def nearest(X, weight, A, log_det, centers):
@@ -67,4 +67,4 @@ def scatter(X, labels, centers, hints, k, far):
 
 def gathered(X, hints):
     rows, few = hints.named()
-    return Named.of(as_rows(X), rows, few, few.closure(on_conflict="keep"))
+    return HintedSubset.of(as_rows(X), rows, few, few.closure(on_conflict="keep"))

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from likewise import Supervision
-from likewise.active import Question, State
+from likewise.active import InterviewState, Question
 from likewise.bayesian import best_pairs, score_triplets
 
 
@@ -21,7 +21,7 @@ def line(*points):
 def told(X, must=(), cannot=(), asked=None, **more):
     """A state in which these links were asked for, unless `asked` says otherwise."""
     pairs = [*must, *cannot] if asked is None else asked
-    return State.of(
+    return InterviewState.of(
         X,
         Supervision.from_links(len(X), must=list(must) or None, cannot=list(cannot) or None),
         asked=frozenset(Question.pair(*pair).key for pair in pairs),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from likewise import Supervision
-from likewise.active import Question, RandomPairs, State
+from likewise.active import InterviewState, Question, RandomPairs
 from likewise.active.strategies import FarthestFirst, NodeUncertainty
 
 FOLDER = Path(__file__).parents[2] / "reproductions"
@@ -83,7 +83,7 @@ def test_classes_answer(shared):
     ],
 )
 def test_what_follows_from_the_number_of_clusters(shared, n_clusters, must, cannot, follows):
-    state = State.of(X, Supervision.from_links(8, must=must, cannot=cannot), n_clusters=n_clusters)
+    state = InterviewState.of(X, Supervision.from_links(8, must=must, cannot=cannot), n_clusters=n_clusters)
     assert shared[0].known(state).must.tolist() == [list(pair) for pair in must + follows]
 
 

@@ -20,7 +20,7 @@ from likewise.exceptions import (
     UnsupportedSupervisionError,
 )
 from likewise.spectral._affinity import Graph
-from likewise.spectral._bag_terms import ToldBags
+from likewise.spectral._bag_terms import BagMatrices
 from likewise.spectral._base import SpectralFamily
 from likewise.supervision import sample_bag_labels
 from reference import bag_constraints as twin
@@ -96,7 +96,7 @@ def test_links_are_written_in_beside_the_bags(monkeypatch, seed):
 def test_the_default_matrix_is_the_one_written_out(monkeypatch, cut, seed):
     W, rng = weights(seed)
     hints = drawn_bags(rng, 9, rng.integers(0, 3, 9)) | Supervision.from_labels([*[None] * 8, 1])
-    told = ToldBags.of(hints)
+    told = BagMatrices.of(hints)
     known, k = told.sets.known, 3
     # Rows of bags that share no label are cut apart; the degrees stay those of the graph.
     sets = twin.gathered(hints)
@@ -129,7 +129,7 @@ def test_alpha_in_degrees_adds_as_much_as_the_graph_has(monkeypatch):
     assert_allclose(factor, factor[0])
     sets = twin.gathered(hints)
     shares = np.array([[twin.alike(sets[1].get(a), sets[1].get(b)) for b in sets[0]] for a in sets[0]])
-    known = ToldBags.of(hints).sets.known
+    known = BagMatrices.of(hints).sets.known
     assert_allclose(factor[0] * shares.sum(axis=1)[known].mean(), 2.0 * W.sum(axis=1).mean())
 
 

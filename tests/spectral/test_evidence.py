@@ -10,9 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise import PropagationClustering, Supervision
 from likewise.spectral import _propagation_clustering
-from likewise.spectral._gaussian_metric import HintedRows, MixtureSpace, learn_metric
+from likewise.spectral._gaussian_metric import HintedMixtureRows, MixtureSpace, learn_metric
 from likewise.spectral._link_evidence import (
-    Votes,
+    LinkVotes,
     _likelihoods,
     _propagate,
     compute_unreliability,
@@ -22,7 +22,7 @@ from likewise.supervision import sample_links
 
 
 def votes_of(n, must=(), cannot=(), **weights):
-    return Votes.from_links(Supervision.from_links(n, must=must, cannot=cannot, **weights).links)
+    return LinkVotes.from_links(Supervision.from_links(n, must=must, cannot=cannot, **weights).links)
 
 
 def groups_of(votes):
@@ -51,7 +51,7 @@ def test_weights_count_as_that_many_votes():
 
 def test_groups_of_rows_become_votes():
     hints = Supervision.from_links(6, must_groups=[[0, 1, 2]], cannot_groups=[[0, 3, 4]])
-    votes = Votes.from_links(hints.links)
+    votes = LinkVotes.from_links(hints.links)
     assert votes.pairs.tolist() == [[0, 1], [1, 2], [0, 3], [0, 4], [3, 4]]
     assert votes.signs.tolist() == [1, 1, -1, -1, -1]
 
@@ -64,7 +64,7 @@ def test_true_links_are_all_believed_and_their_groups_are_the_closure(labels, se
     pairs = pairs[rng.random(len(pairs)) < 0.5]
     same = y[pairs[:, 0]] == y[pairs[:, 1]] if len(pairs) else np.empty(0, dtype=bool)
     hints = Supervision.from_links(len(y), must=pairs[same], cannot=pairs[~same])
-    votes = Votes.from_links(hints.links)
+    votes = LinkVotes.from_links(hints.links)
     group = votes.join()
     assert votes.agree(group).all()
     component = hints.closure().component[votes.rows]
@@ -237,7 +237,7 @@ def test_the_graph_keeps_its_say_where_mixtures_predict_no_better():
 def test_too_few_known_rows_teach_no_metric():
     X, y = blobs(30)
     space = MixtureSpace(X, 3, 0)
-    hinted = HintedRows.from_clusters(np.arange(6), y[:6], 3)
+    hinted = HintedMixtureRows.from_clusters(np.arange(6), y[:6], 3)
     assert learn_metric(space, lambda *_: np.full((30, 3), 1 / 3), hinted) is None
 
 

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import Supervision
-from likewise.spectral._bag_terms import ToldBags
+from likewise.spectral._bag_terms import BagMatrices
 from likewise.spectral._cluster_names import named_clusters, profile_of
 
 
 def told(bags, said):
-    return ToldBags.of(Supervision.from_bags(bags, said))
+    return BagMatrices.of(Supervision.from_bags(bags, said))
 
 
 def test_a_class_that_always_comes_with_another_names_its_own_cluster():

@@ -14,10 +14,10 @@ from likewise.spectral import _pair_constraints
 from likewise.spectral._affinity import Graph
 from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._pair_constraints import (
-    Apart,
+    ApartPairs,
     LabelSets,
-    Linked,
-    SetsOfRows,
+    LinkedGraph,
+    RowLabelSets,
     components,
     single_label_links,
 )
@@ -46,7 +46,7 @@ def test_label_sets_by_hand():
         sets.indicators().toarray(), [[0, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 1, 1]]
     )
     i, j = np.array(list(product(range(6), repeat=2))).T
-    apart = SetsOfRows.of(sets).apart(i, j).reshape(6, 6)
+    apart = RowLabelSets.of(sets).apart(i, j).reshape(6, 6)
     assert set(zip(*np.nonzero(apart), strict=True)) == {(0, 2), (1, 2), (2, 0), (2, 1)}
 
 
@@ -56,13 +56,13 @@ def test_label_sets_of_nothing():
         assert not sets.known.any()
         assert sets.alone().tolist() == [-1, -1, -1]
         assert sets.indicators().shape == (3, 0)
-        assert not SetsOfRows.of(sets).apart(np.array([0]), np.array([1])).any()
+        assert not RowLabelSets.of(sets).apart(np.array([0]), np.array([1])).any()
 
 
 def test_links_are_written_in_by_hand():
     W = np.array([[0, 0.5, 0.2, 0.1], [0.5, 0, 0.3, 0], [0.2, 0.3, 0, 0.4], [0.1, 0, 0.4, 0]])
     hints = Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
-    linked = Linked.of(Graph.of(W), hints.closure())
+    linked = LinkedGraph.of(Graph.of(W), hints.closure())
     whole = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
     assert_allclose(whole, [[0, 1, 0, 0.1], [1, 0, 0, 0], [0, 0, 0, 0.4], [0.1, 0, 0.4, 0]])
     assert_allclose(linked.degrees, [1.1, 1.0, 0.4, 0.5])
@@ -70,7 +70,7 @@ def test_links_are_written_in_by_hand():
 
 def test_a_row_cut_off_from_all_has_degree_one():
     W = np.array([[0, 0.5, 0.0], [0.5, 0, 0.0], [0.0, 0.0, 0.0]])
-    linked = Linked.of(Graph.of(W), Supervision.from_links(3, cannot=[(0, 1)]).closure())
+    linked = LinkedGraph.of(Graph.of(W), Supervision.from_links(3, cannot=[(0, 1)]).closure())
     assert linked.degrees.tolist() == [1, 1, 1]
     assert linked.diagonal is None
 
@@ -87,19 +87,19 @@ def test_must_links_carry_what_is_known_of_a_row():
     bags = Supervision.from_bags(["x", None, "y"], {"x": ["wren"], "y": ["owl"]})
     closure = Supervision.from_links(3, must=[(0, 1)]).closure()
     sets = LabelSets.of(bags.bags, 3)
-    assert not Linked.of(Graph.of(W), closure, sets).weights.any()
-    assert SetsOfRows.of(sets, closure).of_row.tolist() == [0, 0, 1]
-    assert SetsOfRows.of(sets, closure).clash() is None
+    assert not LinkedGraph.of(Graph.of(W), closure, sets).weights.any()
+    assert RowLabelSets.of(sets, closure).of_row.tolist() == [0, 0, 1]
+    assert RowLabelSets.of(sets, closure).clash() is None
 
 
 def test_linked_rows_whose_bags_share_no_label_are_noticed():
     bags = Supervision.from_bags(list("uvwxyz"), {"u": [1, 2], "v": [2, 3], "w": [4, 5], "x": [4], "y": [6]})
     sets = LabelSets.of(bags.bags, 6)
-    assert SetsOfRows.of(sets, Supervision.from_links(6, must=[(2, 3), (0, 1)]).closure()).clash() is None
+    assert RowLabelSets.of(sets, Supervision.from_links(6, must=[(2, 3), (0, 1)]).closure()).clash() is None
     # Rows 0 and 2 are joined through row 5, of which nothing is known.
     closure = Supervision.from_links(6, must=[(3, 4), (0, 5), (2, 5)]).closure()
-    assert SetsOfRows.of(sets, closure).clash() == (0, 2)
-    assert SetsOfRows.of(sets, Supervision.from_links(6, must=[(3, 4)]).closure()).clash() == (3, 4)
+    assert RowLabelSets.of(sets, closure).clash() == (0, 2)
+    assert RowLabelSets.of(sets, Supervision.from_links(6, must=[(3, 4)]).closure()).clash() == (3, 4)
 
 
 def test_links_of_bags_with_a_single_label():
@@ -129,7 +129,7 @@ def test_what_is_apart_is_what_to_links_says(seed, as_sparse):
     W = drawn_weights(rng, n)
     bags = drawn_bags(rng, n, y)
     wanted = twin.linked_matrix(W, bags.to_links(more_clusters_than_classes=True))
-    found = Apart(None, LabelSets.of(bags.bags, n)).cut(csr_array(W) if as_sparse else W)
+    found = ApartPairs(None, LabelSets.of(bags.bags, n)).cut(csr_array(W) if as_sparse else W)
     assert issparse(found) == as_sparse
     assert_allclose(found.toarray() if as_sparse else found, wanted)
 
@@ -141,7 +141,7 @@ def test_links_written_in_are_relations_of_all_pairs(seed, as_sparse, true_links
     n = int(rng.integers(3, 10))
     W = drawn_weights(rng, n)
     hints = drawn_links(rng, n, rng.integers(0, 3, n) if true_links else None)
-    linked = Linked.of(Graph.of(csr_array(W) if as_sparse else W), hints.closure(on_conflict="keep"))
+    linked = LinkedGraph.of(Graph.of(csr_array(W) if as_sparse else W), hints.closure(on_conflict="keep"))
     wanted = twin.linked_matrix(W, hints)
     found = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
     assert_allclose(found, wanted, atol=1e-12)
@@ -157,7 +157,7 @@ def test_links_and_label_sets_together_are_relations_of_all_pairs(seed):
     y = rng.integers(0, 3, n)
     W = drawn_weights(rng, n)
     links, bags = drawn_links(rng, n, y), drawn_bags(rng, n, y)
-    linked = Linked.of(Graph.of(W), links.closure(), LabelSets.of(bags.bags, n))
+    linked = LinkedGraph.of(Graph.of(W), links.closure(), LabelSets.of(bags.bags, n))
     wanted = twin.linked_matrix(W, (links | bags).to_links(more_clusters_than_classes=True))
     found = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
     assert_allclose(found, wanted, atol=1e-12)
@@ -170,22 +170,24 @@ def test_many_label_sets_and_small_blocks_change_nothing(seed):
     y = rng.integers(0, 3, 9)
     W = drawn_weights(rng, 9)
     closure, bags = drawn_links(rng, 9, y).closure(), drawn_bags(rng, 9, y)
-    wanted = Apart(closure, LabelSets.of(bags.bags, 9)).cut(W)
+    wanted = ApartPairs(closure, LabelSets.of(bags.bags, 9)).cut(W)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_pair_constraints, "_BLOCK", 7)
         patch.setattr(_pair_constraints, "_MOST_SETS", 0)
-        assert_array_equal(Apart(closure, LabelSets.of(bags.bags, 9)).cut(W), wanted)
-        assert_array_equal(Apart(closure, LabelSets.of(bags.bags, 9)).cut(csr_array(W)).toarray(), wanted)
+        assert_array_equal(ApartPairs(closure, LabelSets.of(bags.bags, 9)).cut(W), wanted)
+        assert_array_equal(
+            ApartPairs(closure, LabelSets.of(bags.bags, 9)).cut(csr_array(W)).toarray(), wanted
+        )
         loose = drawn_links(rng, 9).closure(on_conflict="keep")
-        few = Apart(loose).cut(W)
-    assert_array_equal(Apart(loose).cut(W), few)
+        few = ApartPairs(loose).cut(W)
+    assert_array_equal(ApartPairs(loose).cut(W), few)
 
 
 def test_the_graph_is_left_alone():
     W = drawn_weights(np.random.default_rng(0), 6)
     hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(2, 3)])
     for weights in (W.copy(), csr_array(W)):
-        Linked.of(Graph.of(weights), hints.closure())
+        LinkedGraph.of(Graph.of(weights), hints.closure())
         assert_array_equal(weights.toarray() if issparse(weights) else weights, W)
     graph = Graph.of(W)
-    assert Linked.of(graph, Supervision.none(6).closure()).weights is graph.weights
+    assert LinkedGraph.of(graph, Supervision.none(6).closure()).weights is graph.weights

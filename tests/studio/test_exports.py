@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from likewise.exceptions import LikewiseError
 from likewise.studio.exports import (
+    ExportTable,
     Snapshot,
-    Table,
     answers_table,
     export_bytes,
     group_names,
@@ -204,7 +204,7 @@ def test_a_cell_is_never_a_formula_and_can_be_read_back(text):
     cell = harmless(text)
     assert original(cell) == text
     assert not DANGEROUS.match(cell)
-    table = Table({"id": [text], "n": [-1]}, {"id": "text", "n": "int"})
+    table = ExportTable({"id": [text], "n": [-1]}, {"id": "text", "n": "int"})
     header, row = csv.reader(io.StringIO(table_bytes(table, "csv").decode(), newline=""), strict=True)
     assert (header, row) == (["id", "n"], [cell, "-1"])  # a number may be below 0
     raw = csv.reader(io.StringIO(table_bytes(table, "csv", raw=True).decode(), newline=""), strict=True)

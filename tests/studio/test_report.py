@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from likewise.studio.exports import Snapshot
-from likewise.studio.report import Derived, ReportData, content_security_policy, gather, report_html
+from likewise.studio.report import DerivedResults, ReportData, content_security_policy, gather, report_html
 from likewise.studio.report._elements import data_uri
 from likewise.studio.report._gather import _worded
 from likewise.studio.report._map_picture import map_picture
@@ -24,8 +24,8 @@ from likewise.studio.report._report_data import (
     ConflictShown,
     GroupShown,
     HintsShown,
+    ItemShown,
     PersonShown,
-    Shown,
     TimeShown,
 )
 from likewise.studio.report._sections import code
@@ -128,7 +128,7 @@ def dot():
 
 
 def evil_data():
-    item = Shown(EVIL, "image", EVIL + "!", dot(), "image/png", EVIL, ((EVIL, EVIL),), EVIL)
+    item = ItemShown(EVIL, "image", EVIL + "!", dot(), "image/png", EVIL, ((EVIL, EVIL),), EVIL)
     return ReportData(
         title=EVIL,
         kind="image",
@@ -193,7 +193,7 @@ def test_the_page_of_an_empty_project_says_so(tmp_path):
     project = make(tmp_path)
     with opened(project) as store:
         snapshot = Snapshot.of(store)
-    page = check(report_html(gather(project, snapshot, Derived.of(project, snapshot), now=NOW)))
+    page = check(report_html(gather(project, snapshot, DerivedResults.of(project, snapshot), now=NOW)))
     assert "Nothing was answered yet" in page.text
     assert "No hints yet." in page.text
     assert "2026-03-09 12:00 UTC" in page.text
@@ -226,7 +226,7 @@ def project(tmp_path):
 def reported(project):
     with opened(project) as store:
         snapshot = Snapshot.of(store)
-    return gather(project, snapshot, Derived.of(project, snapshot), now=NOW)
+    return gather(project, snapshot, DerivedResults.of(project, snapshot), now=NOW)
 
 
 def test_a_report_tells_what_was_said_and_what_follows(project):
@@ -268,7 +268,7 @@ def test_weird_ids_and_texts_are_shown_as_they_are(tmp_path):
         eve.answer(WEIRD[0], WEIRD[1], answer="SAME")
         eve.name_group(WEIRD[0], "<i>group</i>")
         snapshot = Snapshot.of(store)
-    page = check(report_html(gather(project, snapshot, Derived.of(project, snapshot))))
+    page = check(report_html(gather(project, snapshot, DerivedResults.of(project, snapshot))))
     assert "<b>Eve</b>" in page.text
     assert "<i>group</i>" in page.text
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import MPCKMeans, Supervision
-from likewise.active import FarthestFirst, Interview, Question, RandomPairs, State
+from likewise.active import FarthestFirst, Interview, InterviewState, Question, RandomPairs
 from likewise.supervision._cliques import Edges, clique, grown, implied_links, large_first
 
 
@@ -184,6 +184,6 @@ def test_the_state_knows_the_same_by_pairs_and_by_sets(problem):
         n, must=hints.must, cannot=np.concatenate([hints.cannot, hints.cannot_groups.pairs()[0]])
     )
     rows = np.arange(n)
-    one, other = (State.of(np.zeros((n, 1)), said, n_clusters=k) for said in (hints, as_pairs))
+    one, other = (InterviewState.of(np.zeros((n, 1)), said, n_clusters=k) for said in (hints, as_pairs))
     first, second = (state.relations(rows[:, None], rows[None, :]) for state in (one, other))
     assert (first == second).all()

@@ -8,7 +8,7 @@ from likewise.active._interview import Interview
 from likewise.active._pool import Pool
 from likewise.active._questions import Answer, OddOne, Piles, Question, Reply
 from likewise.active._simulate import Oracle, Trace, simulate
-from likewise.active._state import State, Strategy
+from likewise.active._state import InterviewState, Strategy
 from likewise.active._stopping import Outlook
 from likewise.active._suspects import Suspect
 from likewise.active.strategies import (
@@ -42,6 +42,7 @@ __all__ = [
     "FillTray",
     "InformationGain",
     "Interview",
+    "InterviewState",
     "MarginalUncertainty",
     "MinMax",
     "NodeUncertainty",
@@ -58,7 +59,6 @@ __all__ = [
     "Reason",
     "Reply",
     "RunFailure",
-    "State",
     "Strategy",
     "Suspect",
     "Trace",

@@ -31,7 +31,7 @@ _LOOKED_AT = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Sites:
+class ClusterSites:
     """A few points for each cluster.
 
     Attributes
@@ -46,7 +46,7 @@ class Sites:
     cluster: IntArray
 
     @classmethod
-    def of(cls, X: npt.NDArray[Any], labels: IntArray, seed: int) -> Sites:
+    def of(cls, X: npt.NDArray[Any], labels: IntArray, seed: int) -> ClusterSites:
         """Find the centres of the rows of each cluster by k-means."""
         clusters = np.unique(labels)
         points: list[npt.NDArray[Any]] = []
@@ -62,7 +62,7 @@ class Sites:
 
 
 @dataclass(frozen=True, eq=False)
-class Doubtful:
+class AmbiguousRows:
     """Rows in doubt.
 
     Attributes
@@ -79,15 +79,15 @@ class Doubtful:
     pair: IntArray
     margin: FloatArray
 
-    def least(self, most: int) -> Doubtful:
+    def least(self, most: int) -> AmbiguousRows:
         """Keep for each pair of clusters the rows with the least margins, of equal ones the first."""
         order = np.lexsort((self.rows, self.margin, self.pair))
         order = order[_places(self.pair[order]) < most]
-        return Doubtful(self.rows[order], self.pair[order], self.margin[order])
+        return AmbiguousRows(self.rows[order], self.pair[order], self.margin[order])
 
-    def __add__(self, other: Doubtful) -> Doubtful:
+    def __add__(self, other: AmbiguousRows) -> AmbiguousRows:
         both = ((getattr(self, name), getattr(other, name)) for name in ("rows", "pair", "margin"))
-        return Doubtful(*map(np.concatenate, both))
+        return AmbiguousRows(*map(np.concatenate, both))
 
 
 def _places(groups: IntArray) -> IntArray:
@@ -95,7 +95,7 @@ def _places(groups: IntArray) -> IntArray:
     return np.arange(len(groups)) - np.searchsorted(groups, groups)
 
 
-def in_block(sites: Sites, most: int, step: int, block: Block) -> Doubtful:
+def in_block(sites: ClusterSites, most: int, step: int, block: Block) -> AmbiguousRows:
     """Return the rows of a block that are in doubt, the most doubtful of any two clusters.
 
     Of all rows those are looked at whose numbers `step` divides.
@@ -116,10 +116,10 @@ def in_block(sites: Sites, most: int, step: int, block: Block) -> Doubtful:
     total = near + far
     margin = np.divide(far - near, total, out=np.zeros(len(total)), where=total > 0)
     pair = np.minimum(first, second) * (int(sites.cluster[-1]) + 1) + np.maximum(first, second)
-    return Doubtful(block.rows.start + start + step * between, pair, margin).least(most)
+    return AmbiguousRows(block.rows.start + start + step * between, pair, margin).least(most)
 
 
-def rows_in_doubt(rows: Rows, sites: Sites, model: Any, wanted: int) -> IntArray:
+def rows_in_doubt(rows: Rows, sites: ClusterSites, model: Any, wanted: int) -> IntArray:
     """Return up to `wanted` rows in doubt, of any two clusters alike, ascending.
 
     One pass over the rows; the result is the same whatever the blocks are, since a row's margin goes by the
@@ -131,16 +131,16 @@ def rows_in_doubt(rows: Rows, sites: Sites, model: Any, wanted: int) -> IntArray
     most = max(_LEAST, -(-_OVER * wanted // (n_clusters * (n_clusters - 1) // 2)))
     step = -(-len(rows) // _LOOKED_AT)
     rows.threads = n_threads(rows.shape[0] // step * sites.X.size, None)
-    found = Doubtful(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+    found = AmbiguousRows(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
     for part in rows.map(partial(in_block, sites, most, step)):
         found = (found + part).least(most)
     if not len(found.rows):
         return found.rows
     order = np.argsort(found.rows)
-    found = Doubtful(found.rows[order], found.pair[order], found.margin[order])
+    found = AmbiguousRows(found.rows[order], found.pair[order], found.margin[order])
     margin = margins_of(model, rows.take(found.rows))
     if margin is not None:
-        found = Doubtful(found.rows, found.pair, margin)
+        found = AmbiguousRows(found.rows, found.pair, margin)
     found = found.least(len(found.rows))
     # One of each two clusters, then the next of each, and so on.
     turn = np.lexsort((found.rows, found.margin, _places(found.pair)))[:wanted]

@@ -19,12 +19,12 @@ from likewise.active._history import (
     standing,
     supervision_of,
 )
-from likewise.active._models import Fits, check_model, default_model
+from likewise.active._models import FitCache, check_model, default_model
 from likewise.active._pool import Pool
-from likewise.active._pooled_interview import Pooled
+from likewise.active._pooled_interview import PooledInterview
 from likewise.active._questions import Answer, Key, Question, Reply, Said, keys_of
 from likewise.active._registry import model_for, strategy_named
-from likewise.active._state import Knowledge, State, Strategy, find_neither
+from likewise.active._state import InterviewState, Knowledge, Strategy, find_neither
 from likewise.active._stopping import Outlook, outlook
 from likewise.active._suspects import (
     Pair,
@@ -204,11 +204,11 @@ class Interview:
         self._standing: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # with n_events
         self._known: tuple[int, Knowledge] | None = None
         self._found_suspects: tuple[int, tuple[Suspect, ...]] | None = None
-        self._fits = Fits(self.model, self.X, self.n_clusters, self.discover, self.seed)
+        self._fits = FitCache(self.model, self.X, self.n_clusters, self.discover, self.seed)
         # Fits with the answers that they used: the last two, and the one whose metric the others reuse.
         self._recent_fits: list[tuple[tuple[Reply, ...], tuple[Any, npt.NDArray[Any]]]] = []
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
-        self._pooled = None if self.pool is None else Pooled(self, self.X, self.pool)
+        self._pooled = None if self.pool is None else PooledInterview(self, self.X, self.pool)
 
     def _about(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
         """Return an interview with the same settings about the rows of a pool."""
@@ -493,7 +493,7 @@ class Interview:
         last = whole("last", last, low=1)
         return outlook(self, last) if self._pooled is None else self._pooled.progress(last)
 
-    def state(self, exclude: Iterable[Question] = ()) -> State:
+    def state(self, exclude: Iterable[Question] = ()) -> InterviewState:
         """Return the state that a strategy selects the next question from.
 
         Parameters
@@ -641,11 +641,11 @@ class Interview:
         own = [reply for reply in self.replies if reply.annotator == annotator]
         return frozenset(pair for reply in own for pair, _ in list_pairs(reply))
 
-    def _state(self, pending: frozenset[Any], annotator: str | None = None) -> State:
+    def _state(self, pending: frozenset[Any], annotator: str | None = None) -> InterviewState:
         n = self._n_looked_at()
         model, labels = self._fit_to(self.replies[:n]) if self.strategy.needs else (None, None)
         known = self._known_to_strategy(model, n)
-        return State(
+        return InterviewState(
             X=self.X,
             supervision=known.supervision,
             closure=known.closure,

@@ -129,7 +129,7 @@ def fitted(
 
 
 @dataclass(eq=False)
-class Fits:
+class FitCache:
     """The fits of an interview: a cache of what a model makes of what is known.
 
     The last two fitted models are kept, since a strategy may look at one that knows fewer answers, and the

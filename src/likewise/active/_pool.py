@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from likewise._blocks import Rows, as_rows, drawn_rows
 from likewise._neighbors import Search
-from likewise.active._ambiguous_rows import Sites, rows_in_doubt
-from likewise.active._survey import IntArray, Survey
+from likewise.active._ambiguous_rows import ClusterSites, rows_in_doubt
+from likewise.active._survey import IntArray, PoolSample
 from likewise.base import Rule, check_parameters, choice, integer, real
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Pool:
                 "one, or look at all rows: Interview(X, pool=None)."
             )
 
-    def survey(self, X: MatrixLike, *, seed: int = 0) -> Survey:
+    def survey(self, X: MatrixLike, *, seed: int = 0) -> PoolSample:
         """Draw the sample and find its nearest neighbours, for use by :meth:`first` and :meth:`refreshed`.
 
         Parameters
@@ -125,10 +125,10 @@ class Pool:
         rows = _as_rows(X)
         self.check_size(len(rows))
         drawn = drawn_rows(len(rows), self.sample, np.random.RandomState(seed % 2**32))
-        return Survey.of(drawn, rows.take(drawn), self.n_neighbors, self.neighbor_search, seed % 2**31)
+        return PoolSample.of(drawn, rows.take(drawn), self.n_neighbors, self.neighbor_search, seed % 2**31)
 
     def first(
-        self, X: MatrixLike, *, named: Iterable[int] = (), seed: int = 0, survey: Survey | None = None
+        self, X: MatrixLike, *, named: Iterable[int] = (), seed: int = 0, survey: PoolSample | None = None
     ) -> IntArray:
         """Select the first pool, before there are answers.
 
@@ -160,7 +160,7 @@ class Pool:
         model: Any = None,
         named: Iterable[int] = (),
         seed: int = 0,
-        survey: Survey | None = None,
+        survey: PoolSample | None = None,
     ) -> IntArray:
         """Select a pool with doubtful rows.
 
@@ -189,7 +189,7 @@ class Pool:
         """
         rows = _as_rows(X)
         survey = self.survey(rows, seed=seed) if survey is None else survey
-        sites = Sites.of(rows.take(_numbers(among)), np.asarray(labels), seed % 2**31)
+        sites = ClusterSites.of(rows.take(_numbers(among)), np.asarray(labels), seed % 2**31)
         wanted = int(self.size * self.doubtful / 2)
         doubtful = rows_in_doubt(rows, sites, model, wanted)
         if not len(doubtful):
@@ -197,7 +197,7 @@ class Pool:
         around = survey.around(rows.take(doubtful))[:wanted]
         return self._filled(np.concatenate([_numbers(named), doubtful, around]), survey)
 
-    def _filled(self, chosen: IntArray, survey: Survey) -> IntArray:
+    def _filled(self, chosen: IntArray, survey: PoolSample) -> IntArray:
         """Return the chosen rows, filled up with sampled rows to the size of the pool."""
         chosen = np.unique(chosen)
         ordered = survey.rows[survey.order]

@@ -15,9 +15,9 @@ from likewise._threads import n_threads
 from likewise.active._history import Contradiction, Event
 from likewise.active._pool import LARGE, Pool, inside
 from likewise.active._questions import Key, Question, Reply
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active._stopping import Outlook
-from likewise.active._survey import IntArray, Survey
+from likewise.active._survey import IntArray, PoolSample
 from likewise.active._suspects import Suspect
 from likewise.exceptions import SupervisionError
 
@@ -28,7 +28,7 @@ _KEPT = 3  # so many choices of a pool are kept, for answers that are undone
 _AT_ONCE = 4_096  # so many rows are labelled at a time: a model may compare each with all of the pool
 
 
-class Pooled:
+class PooledInterview:
     """The interview about the pool, made anew whenever the pool changes.
 
     The pool follows from the rows, the seed and the answers alone: the first rows, those that standing events
@@ -69,7 +69,7 @@ class Pooled:
         return self.owner._about(self.all_rows.take(rows), self.owner.given._among(rows)).model_
 
     @cached_property
-    def survey(self) -> Survey:
+    def survey(self) -> PoolSample:
         """The sample that pools are chosen from."""
         return self.pool.survey(self.all_rows, seed=self.owner.seed)
 
@@ -129,7 +129,7 @@ class Pooled:
         """Return up to n questions about the pool, in the numbers of all rows."""
         return [self._outside(question) for question in self.interview()._chosen(n, self._inside(pending))]
 
-    def state(self, pending: frozenset[Any]) -> State:
+    def state(self, pending: frozenset[Any]) -> InterviewState:
         """Return what a strategy is shown, in the numbers of the pool."""
         return self.interview()._state(self._inside(pending))
 

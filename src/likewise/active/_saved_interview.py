@@ -177,7 +177,7 @@ def _described(X: np.ndarray | Rows, ids: RowIds | None) -> dict[str, Any]:
     return described if ids is None else described | {"ids": ids.digest}
 
 
-class _Numbers(Sequence[str]):
+class _NumberTexts(Sequence[str]):
     """The numbers of very many rows as text, made when they are asked for."""
 
     def __init__(self, n: int) -> None:
@@ -196,10 +196,10 @@ class _NumberedRows(RowIds):
     @cached_property
     def row_of(self) -> Any:
         """The row that a number names."""
-        return _RowOf(len(self))
+        return _RowLookup(len(self))
 
 
-class _RowOf(Mapping[str, int]):
+class _RowLookup(Mapping[str, int]):
     def __init__(self, n: int) -> None:
         self._n = n
 
@@ -217,7 +217,7 @@ class _RowOf(Mapping[str, int]):
 
 def _numbered(X: np.ndarray | Rows) -> RowIds:
     """Return the numbers of rows that have no ids."""
-    return _NumberedRows(_Numbers(len(X))) if isinstance(X, Rows) else RowIds.numbered(len(X))  # type: ignore[arg-type]
+    return _NumberedRows(_NumberTexts(len(X))) if isinstance(X, Rows) else RowIds.numbered(len(X))  # type: ignore[arg-type]
 
 
 def _strategy_entry(strategy: Strategy) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def _rows(named: Any, ids: RowIds | None) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedInterview:
     """What stands in a file."""
 
     path: str
@@ -408,7 +408,7 @@ class Saved:
             raise ValueError(f"no such event: {entry['event']!r}.")
 
 
-def read(path: str | os.PathLike[str]) -> Saved:
+def read(path: str | os.PathLike[str]) -> SavedInterview:
     """Read a file and check that it is a whole interview of a version that is known."""
     name = os.fspath(path)
     try:
@@ -428,4 +428,4 @@ def read(path: str | os.PathLike[str]) -> Saved:
             f"{name}: the file is of version {version}, written by a newer likewise; this one reads up to "
             f"version {VERSION}. Update likewise."
         )
-    return Saved(name, content)
+    return SavedInterview(name, content)

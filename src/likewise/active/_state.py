@@ -28,7 +28,7 @@ _NEITHER = TRIPLET_ANSWERS.index("NEITHER")
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class InterviewState:
     """The rows, the answers so far and the model fitted to them: the input of a strategy.
 
     Parameters
@@ -64,9 +64,9 @@ class State:
     --------
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import Question, State
+    >>> from likewise.active import Question, InterviewState
     >>> hints = Supervision.from_links(5, must=[(0, 3)], cannot=[(3, 1)])
-    >>> state = State.of(np.zeros((5, 2)), hints)
+    >>> state = InterviewState.of(np.zeros((5, 2)), hints)
     >>> state.knows(0, 1), state.knows(0, 2), [rows.tolist() for rows in state.neighbourhoods()]
     ('cannot', 'unknown', [[0, 3], [1]])
     >>> state.can_ask(Question.pair(0, 1)), state.can_ask(Question.pair(1, 2))
@@ -86,7 +86,7 @@ class State:
     own_pairs: frozenset[Pair] = frozenset()
 
     @classmethod
-    def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> State:
+    def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> InterviewState:
         """Make a state from rows and hints, and compute the closure.
 
         Parameters
@@ -329,7 +329,7 @@ def _of_neither(closure: Closure, triplets: IntArray) -> Supervision:
     if not len(triplets):
         return nothing
     ends = triplets[:, [[0, 1], [0, 2], [1, 2]]].reshape(-1, 2)
-    state = State(X=np.empty((nothing.n_samples, 0)), supervision=nothing, closure=closure)
+    state = InterviewState(X=np.empty((nothing.n_samples, 0)), supervision=nothing, closure=closure)
     known = state.relations(*ends.T).reshape(-1, 3)
     open_ones = (known == 0).ravel()
     together, apart = (known == 1).any(axis=1), (known == -1).any(axis=1)
@@ -354,7 +354,8 @@ NEEDS = ("labels", "proba", "classes")
 class Strategy(Protocol):
     """The protocol of query strategies: any object with `name`, `needs` and `choose`.
 
-    A strategy is a function of the :class:`State` that it is given and keeps nothing between calls; write it
+    A strategy is a function of the :class:`InterviewState` that it is given and keeps nothing between calls;
+    write it
     as a frozen dataclass whose fields are its parameters. No base class is needed.
 
     A strategy may also have a method ``count_answers_to_fit(n_answers)``. It returns how many of the answers
@@ -393,7 +394,7 @@ class Strategy(Protocol):
         - "classes": a ``state.model`` that is a :class:`~likewise.spectral.PropagationClustering`.
         """
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from likewise.active._questions import Answer, Question, Reply
-from likewise.active._state import Knowledge, State
+from likewise.active._state import InterviewState, Knowledge
 
 if TYPE_CHECKING:
     from likewise.active._interview import Interview
@@ -222,11 +222,11 @@ def _predict_held_out(
     return right, at_start
 
 
-def _state(interview: Interview, known: Knowledge) -> State:
-    return State(X=interview.X, supervision=known.supervision, closure=known.closure)
+def _state(interview: Interview, known: Knowledge) -> InterviewState:
+    return InterviewState(X=interview.X, supervision=known.supervision, closure=known.closure)
 
 
-def _share_right(reply: Reply, state: State, labels: npt.NDArray[Any]) -> float | None:
+def _share_right(reply: Reply, state: InterviewState, labels: npt.NDArray[Any]) -> float | None:
     """Return the proportion of the pairs of an answer that the labels predict; None if all are implied."""
     pairs = [(i, j, True) for pile in reply.piles for i, j in combinations(pile, 2)]
     pairs += [(i, j, False) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)]

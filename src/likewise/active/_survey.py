@@ -17,7 +17,7 @@ _JOINS = 0.1  # a few rows far from their own cluster are near to others: one ed
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class PoolSample:
     """Rows that were drawn, and the order in which they are taken into a pool.
 
     Attributes
@@ -38,7 +38,9 @@ class Survey:
     order: IntArray
 
     @classmethod
-    def of(cls, rows: IntArray, X: npt.NDArray[Any], n_neighbors: int, search: Search, seed: int) -> Survey:
+    def of(
+        cls, rows: IntArray, X: npt.NDArray[Any], n_neighbors: int, search: Search, seed: int
+    ) -> PoolSample:
         """Find the neighbours of the drawn rows, the regions that they make, and the order."""
         n = len(rows)
         if n <= 2:

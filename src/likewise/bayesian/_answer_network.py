@@ -1,7 +1,7 @@
 """Answers as a network: what they make of the clusters of the rows that they name.
 
 Given the weights of the softmax model the clusters of rows are independent, and an answer ties two or three
-of them. Where answers form a forest, messages are exact. Where they close cycles, see `Network.of`.
+of them. Where answers form a forest, messages are exact. Where they close cycles, see `AnswerNetwork.of`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Core:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class AnswerNetwork:
     """The answers about some rows, ready for sums over the clusters of those rows.
 
     Attributes
@@ -64,7 +64,9 @@ class Network:
     _stated: Answers
 
     @classmethod
-    def of(cls, hints: Supervision, n_clusters: int, epsilon: float, most_ways: int = MOST_WAYS) -> Network:
+    def of(
+        cls, hints: Supervision, n_clusters: int, epsilon: float, most_ways: int = MOST_WAYS
+    ) -> AnswerNetwork:
         """Make the network of links and triplets.
 
         Trees of answers, whatever their size, and cycles whose rows can be placed in at most `most_ways`

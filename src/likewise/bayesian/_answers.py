@@ -110,7 +110,7 @@ def stated(hints: Supervision, epsilon: float) -> tuple[np.ndarray, Answers]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cycles:
+class AnswerCycles:
     """What lies on cycles, or between them.
 
     Attributes
@@ -128,7 +128,7 @@ class Cycles:
     answers: np.ndarray
 
 
-def find_cycles(answers: Answers, n_nodes: int, n_clusters: int, most_ways: int) -> Cycles:
+def find_cycles(answers: Answers, n_nodes: int, n_clusters: int, most_ways: int) -> AnswerCycles:
     """Find the core of each component: what is left when leaves are cut off again and again."""
     node, answer = answers.incidence(n_nodes)
     alive = np.ones(len(node), dtype=bool)
@@ -145,7 +145,7 @@ def find_cycles(answers: Answers, n_nodes: int, n_clusters: int, most_ways: int)
     component = answers.components(n_nodes)
     size = np.bincount(component, weights=core, minlength=1)
     too_large = size * np.log(max(n_clusters, 2)) > np.log(most_ways) + 1e-9
-    return Cycles(too_large[component], core, inside)
+    return AnswerCycles(too_large[component], core, inside)
 
 
 def joined(answers: Answers, hard: np.ndarray) -> np.ndarray:

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from likewise._compat import check_random_state, with_callbacks
-from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real
-from likewise.bayesian._answer_network import Network
+from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
+from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._answers import LOUDEST
 from likewise.bayesian._mode import climb, starts
 from likewise.bayesian._pair_scores import BestPairs, Criterion, best_pairs
@@ -286,7 +286,7 @@ class BayesianClustering(HintedClusterer):
 
     def _fit(self, features: np.ndarray, hints: Supervision) -> None:
         prior = Prior(self.precision, self.tau, self.balance)
-        network = Network.of(hints, self.n_clusters, self.epsilon)
+        network = AnswerNetwork.of(hints, self.n_clusters, self.epsilon)
         shape = (self.n_particles, self.n_clusters, features.shape[1])
         last: Posterior | None = getattr(self, "_posterior", None) if self.warm_start else None
         if last is not None and not last.suits(features, shape, prior):
@@ -302,7 +302,7 @@ class BayesianClustering(HintedClusterer):
         else:
             seen, W, named = last.seen, last.W, np.union1d(network.rows, last.network.rows)
 
-        def target(told: Network) -> Target:
+        def target(told: AnswerNetwork) -> Target:
             rows = np.concatenate([named, seen])
             return Target(prior, told, features[rows], np.searchsorted(named, told.rows), len(named))
 
@@ -328,7 +328,7 @@ class BayesianClustering(HintedClusterer):
             begin += starts(features, self.n_clusters, self.n_init - len(begin), rng)
         else:
             begin = [last.mode, best[0]]
-        progress = Progress(self, features, len(begin))
+        progress = FitProgress(self, features, len(begin))
         found = None
         for start in begin:
             progress.begin(self.max_iter)

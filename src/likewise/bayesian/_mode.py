@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from likewise.bayesian._answer_network import Network
+from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._prior import Prior
 
 # Regression weights give logits within one or so of each other; these make them clear but not sure.
@@ -20,7 +20,7 @@ _STRETCH = 4.0
 
 
 def log_joint(
-    W: np.ndarray, features: np.ndarray, prior: Prior, network: Network
+    W: np.ndarray, features: np.ndarray, prior: Prior, network: AnswerNetwork
 ) -> tuple[float, np.ndarray]:
     """Return log P(W, answers | X), eq. (4.13), up to a constant, and its gradient, shape (k, n_columns).
 
@@ -50,7 +50,7 @@ def climb(
     W: np.ndarray,
     features: np.ndarray,
     prior: Prior,
-    network: Network,
+    network: AnswerNetwork,
     *,
     max_iter: int,
     tol: float,

@@ -116,7 +116,7 @@ def best_pairs(
     if not 0 <= epsilon < 0.5:
         raise ValueError(f"epsilon must be from 0 to below 0.5, got {epsilon!r}.")
     r = np.ascontiguousarray(r.transpose(1, 0, 2))
-    search = _Search(r, n, checked_criterion(criterion), epsilon)
+    search = _PairSearch(r, n, checked_criterion(criterion), epsilon)
     n_rows = len(r)
     masks = _Masks(n_rows, exclude, groups)
     blocks = [slice(lo, min(lo + _BLOCK, n_rows)) for lo in range(0, n_rows, _BLOCK)]
@@ -175,7 +175,7 @@ class _Masks:
         return np.asarray(free)
 
 
-class _Search:
+class _PairSearch:
     """The best pairs so far, and the search of a block of pairs."""
 
     def __init__(self, r: np.ndarray, n: int, criterion: Criterion, epsilon: float) -> None:

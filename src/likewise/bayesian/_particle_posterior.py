@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_softmax
 from threadpoolctl import threadpool_limits
 
-from likewise.bayesian._answer_network import Network
+from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._prior import Prior
 
 
@@ -34,7 +34,7 @@ class Posterior:
     """
 
     prior: Prior
-    network: Network
+    network: AnswerNetwork
     features: np.ndarray
     seen: np.ndarray
     W: np.ndarray

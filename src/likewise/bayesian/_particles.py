@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from likewise.bayesian._answer_network import Network
+from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._prior import Prior
 
 # An effective number of particles below this share calls for a smaller step and for resampling.
@@ -40,7 +40,7 @@ class Target:
     """
 
     prior: Prior
-    network: Network
+    network: AnswerNetwork
     features: np.ndarray
     told: np.ndarray
     n_told: int

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 
-from likewise.cli._data_tables import Table, standardized
+from likewise.cli._data_tables import DataTable, standardized
 from likewise.cli._row_text import format_number
 
 FloatArray = npt.NDArray[np.float64]
@@ -73,10 +73,10 @@ class Contents:
     """What is in the clusters of a table that have rows, by ascending number."""
 
     clusters: tuple[ClusterContents, ...]
-    table: Table
+    table: DataTable
 
     @classmethod
-    def of(cls, model: Any, X: FloatArray, table: Table, labels: IntArray) -> Contents:
+    def of(cls, model: Any, X: FloatArray, table: DataTable, labels: IntArray) -> Contents:
         """Look through the clusters that a fitted model gives to the rows of a table.
 
         Uncertainty comes from the model's probabilities or distances to centres if it has them; otherwise

@@ -11,7 +11,7 @@ from likewise.supervision import RowIds, Supervision
 
 
 @dataclass(frozen=True)
-class Conflict:
+class LinkConflict:
     """Two rows that were said to be apart, yet a chain of must-links or labels joins them."""
 
     a: str
@@ -33,7 +33,7 @@ class TripletConflict:
         return f"{', '.join(self.items)}: {' and '.join(self.answers)}"
 
 
-def link_conflicts(hints: Supervision, ids: RowIds) -> list[Conflict]:
+def link_conflicts(hints: Supervision, ids: RowIds) -> list[LinkConflict]:
     """Return the cannot-links that the must-links contradict, labels read as links.
 
     >>> hints = Supervision.from_links(3, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
@@ -42,7 +42,7 @@ def link_conflicts(hints: Supervision, ids: RowIds) -> list[Conflict]:
     """
     closed = hints.only("links", "labels").to_links().closure(on_conflict="drop")
     return [
-        Conflict(ids[i], ids[j], tuple(ids[row] for row in closed.path(i, j)))
+        LinkConflict(ids[i], ids[j], tuple(ids[row] for row in closed.path(i, j)))
         for i, j in closed.conflicts.tolist()
     ]
 

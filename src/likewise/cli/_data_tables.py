@@ -14,7 +14,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._raw_tables import Column, Raw, read_raw
+from likewise.cli._raw_tables import Column, RawTable, read_raw
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
 
@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DataTable:
     """Rows ready to be clustered.
 
     Attributes
@@ -47,7 +47,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnRoles:
     """Which columns are what, as the options of a command say.
 
     Attributes
@@ -73,7 +73,7 @@ class Columns:
     bag: str | None = None
     truth_option: str = "--truth"
 
-    def check(self, raw: Raw) -> None:
+    def check(self, raw: RawTable) -> None:
         """Make sure that every column named is there, and that none is named for two ends."""
         said = {
             "--id": (self.id,) if self.id is not None else (),
@@ -105,13 +105,13 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(name for cell in cells if (name := cell.strip()))
 
 
-def read_table(path: str, columns: Columns, *, header: bool = True, encoding: str = "utf-8") -> Table:
+def read_table(path: str, columns: ColumnRoles, *, header: bool = True, encoding: str = "utf-8") -> DataTable:
     """Read a table of rows and features, or say what is wrong with it and where."""
     raw = read_raw(path, header=header, encoding=encoding)
     return table_of(raw, columns)
 
 
-def table_of(raw: Raw, columns: Columns) -> Table:
+def table_of(raw: RawTable, columns: ColumnRoles) -> DataTable:
     """Take ids, features and kept columns out of a table."""
     columns.check(raw)
     ids = ids_of(raw, columns.id)
@@ -127,10 +127,10 @@ def table_of(raw: Raw, columns: Columns) -> Table:
     X = _features(raw, names)
     kept = {name: texts_of(raw, name) for name in (columns.truth, columns.bag) if name is not None}
     dropped = tuple(name for name in raw.names if name not in {*names, columns.id, columns.bag})
-    return Table(ids, X, names, dropped, kept)
+    return DataTable(ids, X, names, dropped, kept)
 
 
-def unknown_column(name: str, raw: Raw) -> str:
+def unknown_column(name: str, raw: RawTable) -> str:
     """Say that there is no such column, and which one may be meant."""
     close = difflib.get_close_matches(name, raw.names, n=1)
     if close:
@@ -142,7 +142,7 @@ def unknown_column(name: str, raw: Raw) -> str:
 # ---------------------------------------------------------------------- ids and other texts
 
 
-def ids_of(raw: Raw, name: str | None) -> RowIds:
+def ids_of(raw: RawTable, name: str | None) -> RowIds:
     """Return the cells of a column as ids, or row numbers from 0 if there is none."""
     if name is None:
         return RowIds.numbered(raw.n_rows)
@@ -160,7 +160,7 @@ def ids_of(raw: Raw, name: str | None) -> RowIds:
     return RowIds.of(first)
 
 
-def texts_of(raw: Raw, name: str) -> tuple[str | None, ...]:
+def texts_of(raw: RawTable, name: str) -> tuple[str | None, ...]:
     """Return the cells of a column as texts; None where a cell is empty."""
     column = raw.columns[raw.names.index(name)]
     if isinstance(column, list):
@@ -179,16 +179,16 @@ def texts_of(raw: Raw, name: str) -> tuple[str | None, ...]:
 # ---------------------------------------------------------------------- features
 
 
-def _features(raw: Raw, names: tuple[str, ...]) -> FloatArray:
+def _features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
     at = {name: c for c, name in enumerate(raw.names)}
     parsed = [_numbers(raw.columns[at[name]]) for name in names]
-    texts = {name: bad for name, bad in zip(names, parsed, strict=True) if isinstance(bad, _Bad)}
+    texts = {name: bad for name, bad in zip(names, parsed, strict=True) if isinstance(bad, _NonNumericCell)}
     wrong = {name: bad for name, bad in texts.items() if bad.text}
     if wrong:
         raise FileFormatError(_not_numeric(raw, wrong))
     if texts:
         name, bad = min(texts.items(), key=lambda item: item[1].row)
-        others = sum(isinstance(other, _Bad) for other in parsed) - 1
+        others = sum(isinstance(other, _NonNumericCell) for other in parsed) - 1
         more = f" {others} more column(s) have such cells." if others else ""
         raise FileFormatError(
             f"{raw.place(bad.row)}: the column {name!r} is {bad.shown}; wanted a finite number. Fill the "
@@ -196,19 +196,19 @@ def _features(raw: Raw, names: tuple[str, ...]) -> FloatArray:
         )
     X = np.empty((raw.n_rows, len(names)))
     for c, column in enumerate(parsed):
-        assert not isinstance(column, _Bad)
+        assert not isinstance(column, _NonNumericCell)
         X[:, c] = column
     return X
 
 
-def is_wordy(raw: Raw, name: str) -> bool:
+def is_wordy(raw: RawTable, name: str) -> bool:
     """Tell whether a column holds a word where a feature would hold a number."""
     found = _numbers(raw.columns[raw.names.index(name)])
-    return isinstance(found, _Bad) and bool(found.text)
+    return isinstance(found, _NonNumericCell) and bool(found.text)
 
 
 @dataclass(frozen=True)
-class _Bad:
+class _NonNumericCell:
     """The first cell of a column that is not a finite number."""
 
     row: int
@@ -216,7 +216,7 @@ class _Bad:
     text: str = ""  # the cell, if it is a word and not a gap
 
 
-def _numbers(column: Column) -> FloatArray | _Bad:
+def _numbers(column: Column) -> FloatArray | _NonNumericCell:
     """Return a column as numbers, or the first cell that is none; a word counts before a gap."""
     try:
         if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
@@ -232,7 +232,7 @@ def _numbers(column: Column) -> FloatArray | _Bad:
     if gaps.size:
         row = int(gaps[0])
         cell = column[row]
-        return _Bad(row, repr(cell) if isinstance(cell, str) else _number_word(float(cell)))
+        return _NonNumericCell(row, repr(cell) if isinstance(cell, str) else _number_word(float(cell)))
     return values
 
 
@@ -240,13 +240,13 @@ def _number_word(value: float) -> str:
     return "missing" if math.isnan(value) else "infinite"
 
 
-def _first_bad(column: Column) -> _Bad:
-    gap: _Bad | None = None
+def _first_bad(column: Column) -> _NonNumericCell:
+    gap: _NonNumericCell | None = None
     for row, cell in enumerate(column):
         if cell is None or (isinstance(cell, str) and not cell.strip()):
-            gap = gap or _Bad(row, "empty")
+            gap = gap or _NonNumericCell(row, "empty")
         elif not is_plain_number(cell):
-            return _Bad(row, repr(cell), str(cell))
+            return _NonNumericCell(row, repr(cell), str(cell))
     assert gap is not None
     return gap
 
@@ -262,7 +262,7 @@ def is_plain_number(cell: Any) -> bool:
     return True
 
 
-def _not_numeric(raw: Raw, wrong: dict[str, _Bad]) -> str:
+def _not_numeric(raw: RawTable, wrong: dict[str, _NonNumericCell]) -> str:
     name, bad = next(iter(wrong.items()))
     if re.fullmatch(r"[-+]?\d+,\d+", bad.text.strip()):
         tip = "It seems to have a decimal comma; save the file with decimal points."

@@ -18,7 +18,7 @@ from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 if TYPE_CHECKING:
     from likewise.active import Interview
     from likewise.active._saved_interview import GrowingFile
-    from likewise.cli._data_tables import Table
+    from likewise.cli._data_tables import DataTable
     from likewise.supervision import Supervision
 
 HINT_ENDINGS = (".csv", ".jsonl", ".parquet")
@@ -108,7 +108,7 @@ class Files:
                 "files with --save."
             ) from error
 
-    def write_results(self, interview: Interview, table: Table, labels: Any) -> None:
+    def write_results(self, interview: Interview, table: DataTable, labels: Any) -> None:
         """Write hints and clusters, if they are wanted."""
         from likewise.cli._report import labels_table
         from likewise.cli._write import write_table
@@ -154,7 +154,7 @@ class ErrorRateParameter(click.ParamType):
 
 
 @dataclass(frozen=True)
-class Asked:
+class InterviewOptions:
     """What the options say of the interview."""
 
     clusters: int | None
@@ -165,7 +165,7 @@ class Asked:
     seed: int
     errors: float | Literal["learn"] | None = None
 
-    def interview(self, X: Any, table: Table, given: Supervision | None, files: Files) -> Interview:
+    def interview(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
         """Begin an interview, or go on with the one that was saved."""
         if len(table.ids) < 2:
             raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
@@ -180,7 +180,7 @@ class Asked:
             )
         return made
 
-    def _new(self, X: Any, table: Table, given: Supervision | None) -> Interview:
+    def _new(self, X: Any, table: DataTable, given: Supervision | None) -> Interview:
         from likewise.active import Interview
 
         if self.clusters is None and not self.discover:
@@ -199,7 +199,7 @@ class Asked:
             errors="learn" if self.errors is None else self.errors,
         )
 
-    def _resumed(self, X: Any, table: Table, given: Supervision | None, files: Files) -> Interview:
+    def _resumed(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
         from likewise.active import Interview
         from likewise.active._saved_interview import read
 
@@ -250,7 +250,7 @@ class Asked:
         return strategy, model
 
 
-class Progress:
+class InterviewProgress:
     """Tells, above each question, how far the interview has come."""
 
     def __init__(self, n_samples: int) -> None:

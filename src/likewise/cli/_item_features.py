@@ -9,8 +9,8 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._data_tables import Columns, is_wordy, table_of, texts_of, unknown_column
-from likewise.cli._raw_tables import Raw, read_raw
+from likewise.cli._data_tables import ColumnRoles, is_wordy, table_of, texts_of, unknown_column
+from likewise.cli._raw_tables import RawTable, read_raw
 from likewise.exceptions import FileFormatError
 from likewise.features import text_features
 from likewise.features._features import one_scale
@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FeatureOptions:
     """What to learn from, as the options say.
 
     Attributes
@@ -49,7 +49,7 @@ class Wanted:
     components: int = 100
 
     @classmethod
-    def of(cls, features: tuple[str, ...] | None, **others: Any) -> Wanted:
+    def of(cls, features: tuple[str, ...] | None, **others: Any) -> FeatureOptions:
         """Tell the files of ``--features`` from its columns by the ends of their names."""
         named = features or ()
         files = tuple(name for name in named if name.lower().endswith(".npy"))
@@ -76,7 +76,7 @@ class Items:
     notes: tuple[str, ...] = ()
 
 
-def items_of(raw: Raw, wanted: Wanted, *, seed: int) -> Items:
+def items_of(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
     """Put together the features of the rows of a table."""
     _check_columns(raw, wanted)
     blocks: list[FloatArray] = []
@@ -109,7 +109,7 @@ def items_of(raw: Raw, wanted: Wanted, *, seed: int) -> Items:
     return Items(np.hstack(blocks), tuple(said), tuple(notes))
 
 
-def _check_columns(raw: Raw, wanted: Wanted) -> None:
+def _check_columns(raw: RawTable, wanted: FeatureOptions) -> None:
     """Make sure that every column named is there, and that none is named for two ends."""
     ends: dict[str, str] = {}
     for option, names in (
@@ -128,19 +128,19 @@ def _check_columns(raw: Raw, wanted: Wanted) -> None:
             ends[name] = option
 
 
-def _numbers(raw: Raw, wanted: Wanted, left: list[str]) -> FloatArray:
+def _numbers(raw: RawTable, wanted: FeatureOptions, left: list[str]) -> FloatArray:
     """Return columns of numbers: those named, or all that are left."""
     names = wanted.columns or tuple(left)
     wordy = next((name for name in names if is_wordy(raw, name)), None)
     try:
-        return table_of(raw, Columns(id=wanted.id, features=names)).X
+        return table_of(raw, ColumnRoles(id=wanted.id, features=names)).X
     except FileFormatError as error:
         if wordy is None:
             raise
         raise FileFormatError(f"{error} If it is text to learn from, pass --text '{wordy}'.") from error
 
 
-def _embeddings(path: str, raw: Raw) -> FloatArray:
+def _embeddings(path: str, raw: RawTable) -> FloatArray:
     found = read_raw(path)
     X = np.column_stack(found.columns).astype(np.float64)
     if len(X) != raw.n_rows:
@@ -156,7 +156,7 @@ def _embeddings(path: str, raw: Raw) -> FloatArray:
     return one_scale(X).astype(np.float64, copy=False)
 
 
-def _text(raw: Raw, wanted: Wanted, seed: int) -> Items:
+def _text(raw: RawTable, wanted: FeatureOptions, seed: int) -> Items:
     """Turn the words of some columns into numbers."""
     cells = [texts_of(raw, name) for name in wanted.text]
     texts = [" ".join(cell for cell in row if cell) for row in zip(*cells, strict=True)]

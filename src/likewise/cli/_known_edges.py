@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from likewise.cli._data_tables import texts_of
-from likewise.cli._raw_tables import Raw, read_raw
+from likewise.cli._raw_tables import RawTable, read_raw
 from likewise.cli._tags import Tags
 from likewise.exceptions import FileFormatError, UnknownFormatError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
@@ -79,7 +79,7 @@ def _read_edges(
     return tuple(edges)
 
 
-def _is_used(label: str, raw: Raw, row: int, tags: Tags) -> bool:
+def _is_used(label: str, raw: RawTable, row: int, tags: Tags) -> bool:
     if label in tags.names or label in tags.unused:
         return label in tags.names
     raise FileFormatError(f"{raw.place(row)}: no tag is {label!r}.{_meant(label, tags.names)}")

@@ -12,7 +12,7 @@ import click
 from likewise.exceptions import FileFormatError, render
 
 if TYPE_CHECKING:
-    from likewise.cli._data_tables import Columns
+    from likewise.cli._data_tables import ColumnRoles
     from likewise.supervision import RowIds, Supervision
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -111,11 +111,11 @@ def columns_of(
     truth: str | None = None,
     bag: str | None = None,
     truth_option: str = "--truth",
-) -> Columns:
+) -> ColumnRoles:
     """Gather what the options say of the columns."""
-    from likewise.cli._data_tables import Columns
+    from likewise.cli._data_tables import ColumnRoles
 
-    return Columns(id_column, features, drop or (), truth, bag, truth_option)
+    return ColumnRoles(id_column, features, drop or (), truth, bag, truth_option)
 
 
 def same_table(asked: Mapping[str, Any]) -> list[str]:

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from likewise._compat import HAS_CALLBACKS
 from likewise._optional import require
-from likewise.cli._data_tables import Columns, Table
+from likewise.cli._data_tables import ColumnRoles, DataTable
 from likewise.cli._fitting import fit_by_ids, used_hints
 from likewise.cli._methods import estimator_of
 from likewise.cli._options import read_all_hints
 from likewise.cli._output import STDOUT, Outputs, Step, gathered_warnings, print_json, progress
-from likewise.cli._raw_tables import Raw
+from likewise.cli._raw_tables import RawTable
 from likewise.cli._report import Report, tell
 from likewise.cli._write import BlockWriter
 from likewise.datasets import ParquetRows
@@ -36,11 +36,11 @@ _AHEAD = 4  # so many chunks of labels are fetched before they are written
 
 
 @dataclass(frozen=True)
-class Asked:
+class ParquetOptions:
     """What the options say of the rows, the hints and the method."""
 
     path: str
-    columns: Columns
+    columns: ColumnRoles
     n_clusters: int
     method: str
     options: dict[str, Any]
@@ -68,7 +68,7 @@ class Source(Protocol):
         """Yield ids as texts (None if there is no column of them) and labels, some rows at a time."""
 
 
-class Here:
+class LocalFiles:
     """Files that this process reads."""
 
     def __init__(self, path: str, memory_limit: int | None) -> None:
@@ -100,7 +100,7 @@ class Here:
                 at += len(cells)
 
 
-class OnCluster:
+class ClusterFiles:
     """Files that the workers of a cluster read."""
 
     def __init__(self, path: str, client: Any) -> None:
@@ -170,7 +170,7 @@ class LargeReport(Report):
 
 
 def cluster_files(
-    asked: Asked,
+    asked: ParquetOptions,
     scheduler: str | None,
     memory_limit: int | None,
     out: str | None,
@@ -186,9 +186,9 @@ def cluster_files(
         step("looking at files")
         source: Source
         if scheduler is None:
-            source = Here(asked.path, memory_limit)
+            source = LocalFiles(asked.path, memory_limit)
         else:
-            source = OnCluster(asked.path, stack.enter_context(_client(scheduler)))
+            source = ClusterFiles(asked.path, stack.enter_context(_client(scheduler)))
         features, dropped = _features(asked, source.footers)
         n_rows = sum(one.n_rows for one in source.footers)
         if asked.n_clusters > n_rows:
@@ -239,10 +239,12 @@ def _client(address: str) -> Any:
     return connected(address)
 
 
-def _features(asked: Asked, footers: Sequence[files.Footer]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _features(
+    asked: ParquetOptions, footers: Sequence[files.Footer]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns to cluster by and those that are left out."""
     columns, names = asked.columns, tuple(footers[0].types)
-    columns.check(Raw(asked.path, names, (), None))
+    columns.check(RawTable(asked.path, names, (), None))
     others = {columns.id, *columns.drop}
     features = columns.features or tuple(name for name in names if name not in others)
     if not features:
@@ -259,7 +261,7 @@ def _features(asked: Asked, footers: Sequence[files.Footer]) -> tuple[tuple[str,
     return features, tuple(name for name in names if name not in {*features, columns.id})
 
 
-def _few_ids(asked: Asked, source: Source, n_rows: int) -> FewIds:
+def _few_ids(asked: ParquetOptions, source: Source, n_rows: int) -> FewIds:
     """Return the ids that hints name; the others are not held."""
     names: dict[str, None] = {}
     for path in asked.hints:
@@ -280,7 +282,7 @@ def _numbers(first: int, count: int) -> Any:
 
 
 def _report(
-    asked: Asked,
+    asked: ParquetOptions,
     model: Any,
     used: Supervision,
     ids: RowIds,
@@ -292,8 +294,8 @@ def _report(
     rows, few = used.named()
     named = RowIds.of([ids[row] for row in rows.tolist()] or ["none"])
     labels = source.labels_of(model.labels_, rows) if len(rows) else np.zeros(1, dtype=np.int64)
-    table = Table(named, np.empty((len(named), 0)), *columns)
-    found = Report.of(asked.method, _Labelled(model, labels), table, few, None)
+    table = DataTable(named, np.empty((len(named), 0)), *columns)
+    found = Report.of(asked.method, _LabelledRows(model, labels), table, few, None)
     return LargeReport(**vars(found), all_rows=len(ids), counts=tuple(counts.tolist()))
 
 
@@ -319,7 +321,7 @@ class Iterations:
         """The fit is over."""
 
 
-class _Labelled:
+class _LabelledRows:
     """A fitted estimator, of which the labels of few rows are shown."""
 
     def __init__(self, model: Any, labels: IntArray) -> None:

@@ -30,7 +30,7 @@ def project_options(function: F) -> F:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenProject:
     """A project and its store."""
 
     project: Project
@@ -38,7 +38,7 @@ class Opened:
 
 
 @contextmanager
-def opened(path: str, database: str | None) -> Iterator[Opened]:
+def opened(path: str, database: str | None) -> Iterator[OpenProject]:
     """Open a project for the time of a block; a studio may be running on it."""
     from likewise.studio.project import Project
     from likewise.studio.store import open_store
@@ -46,7 +46,7 @@ def opened(path: str, database: str | None) -> Iterator[Opened]:
     project = Project.open(find_project(path), database=database)
     store = open_store(project.database_url, backups=project.backups)
     try:
-        yield Opened(project, store)
+        yield OpenProject(project, store)
     finally:
         store.close()
         project.items.close()

@@ -32,7 +32,7 @@ Column = list[str] | npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Raw:
+class RawTable:
     """Columns as they stand in a file.
 
     Attributes
@@ -74,7 +74,7 @@ class Raw:
 
 def read_raw(
     path: str, *, header: bool = True, encoding: str = "utf-8", encoding_option: str = "--encoding"
-) -> Raw:
+) -> RawTable:
     """Read a table; the first bytes tell its format. `encoding_option` sets the encoding."""
     if path == STDIN:
         data, name, suffix = sys.stdin.buffer.read(), "<stdin>", ""
@@ -97,11 +97,11 @@ def read_raw(
 # ---------------------------------------------------------------------- CSV
 
 
-def _read_csv(text: str, path: str, header: bool) -> Raw:
+def _read_csv(text: str, path: str, header: bool) -> RawTable:
     return _raw_of(*_rows(text, path), path, header)
 
 
-def _raw_of(rows: list[list[str]], lines: list[int], path: str, header: bool) -> Raw:
+def _raw_of(rows: list[list[str]], lines: list[int], path: str, header: bool) -> RawTable:
     """Make columns of rows of texts, the first of them the header if there is one."""
     first = [cell.strip() for cell in rows[0]]
     if not header:
@@ -127,7 +127,7 @@ def _raw_of(rows: list[list[str]], lines: list[int], path: str, header: bool) ->
         ]
         told += [f"and {len(wrong) - _SHOWN} more."] if len(wrong) > _SHOWN else []
         raise FileFormatError("\n".join(told))
-    return Raw(path, names, tuple(map(list, zip(*rows, strict=True))), lines, unnamed)
+    return RawTable(path, names, tuple(map(list, zip(*rows, strict=True))), lines, unnamed)
 
 
 def _rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
@@ -185,7 +185,7 @@ def _check_names(names: tuple[str, ...], path: str) -> None:
 # ---------------------------------------------------------------------- Excel, Parquet and .npy
 
 
-def _read_xlsx(data: bytes, path: str, header: bool) -> Raw:
+def _read_xlsx(data: bytes, path: str, header: bool) -> RawTable:
     problems = Problems(path)
     rows = dict(xlsx_rows(data, problems))
     if not rows:
@@ -197,7 +197,7 @@ def _read_xlsx(data: bytes, path: str, header: bool) -> Raw:
     return _raw_of([row[:width] for row in rows.values()], list(rows), path, header)
 
 
-def _read_parquet(data: bytes, path: str) -> Raw:
+def _read_parquet(data: bytes, path: str) -> RawTable:
     parquet = require("pyarrow.parquet", extra="scale")
     pyarrow = require("pyarrow", extra="scale")
     try:
@@ -210,7 +210,7 @@ def _read_parquet(data: bytes, path: str) -> Raw:
     _check_names(names, path)
     columns = tuple(_arrow_column(pyarrow, column) for column in table.columns)
     unnamed = tuple(name for name in names if name.startswith("__index_level_"))  # as pandas writes them
-    return Raw(path, names, columns, None, unnamed)
+    return RawTable(path, names, columns, None, unnamed)
 
 
 def _arrow_column(pyarrow: Any, column: Any) -> npt.NDArray[Any]:
@@ -231,7 +231,7 @@ def _arrow_column(pyarrow: Any, column: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _read_npy(data: bytes, path: str) -> Raw:
+def _read_npy(data: bytes, path: str) -> RawTable:
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
@@ -248,4 +248,4 @@ def _read_npy(data: bytes, path: str) -> Raw:
             f"{path} holds an array of shape {array.shape} and type {array.dtype}; wanted numbers of shape "
             "(rows, features)."
         )
-    return Raw(path, tuple(f"f{c}" for c in range(array.shape[1])), tuple(array.T), None)
+    return RawTable(path, tuple(f"f{c}" for c in range(array.shape[1])), tuple(array.T), None)

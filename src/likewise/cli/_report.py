@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from likewise.cli._bag_report import BagReport
 from likewise.cli._contents import Contents
-from likewise.cli._data_tables import Table
+from likewise.cli._data_tables import DataTable
 from likewise.cli._output import console
 from likewise.evaluation import (
     Satisfaction,
@@ -60,7 +60,7 @@ class Report:
     n_clusters: int
     n_iter: int
     objective: float | None
-    table: Table
+    table: DataTable
     hints: Supervision
     labels: npt.NDArray[np.int64]
     kept: Satisfaction
@@ -76,7 +76,7 @@ class Report:
         cls,
         method: str,
         model: Any,
-        table: Table,
+        table: DataTable,
         hints: Supervision,
         truth: str | None,
         bags: Bags | None = None,

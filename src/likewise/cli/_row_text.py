@@ -9,8 +9,8 @@ from dataclasses import replace
 import click
 import numpy as np
 
-from likewise.cli._data_tables import Columns, is_plain_number, is_wordy, texts_of, unknown_column
-from likewise.cli._raw_tables import Column, Raw
+from likewise.cli._data_tables import ColumnRoles, is_plain_number, is_wordy, texts_of, unknown_column
+from likewise.cli._raw_tables import Column, RawTable
 
 _SHORT = 60  # so much stands on one line
 _LONGEST = 160  # of a row, where nobody said what to show of it
@@ -18,14 +18,14 @@ _DIGITS = 4  # significant digits of a number
 _SPREAD_DIGITS = 3  # and at least this many of the spread of its column, so that rows can be told apart
 
 
-def check_shown(raw: Raw, names: tuple[str, ...] | None) -> None:
+def check_shown(raw: RawTable, names: tuple[str, ...] | None) -> None:
     """Refuse columns that are not there."""
     for name in names or ():
         if name not in raw.names:
             raise click.BadParameter(unknown_column(name, raw), param_hint="'--show'")
 
 
-def without_words(columns: Columns, raw: Raw, shown: tuple[str, ...] | None) -> Columns:
+def without_words(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...] | None) -> ColumnRoles:
     """Leave out of the features what is shown and is no number; it is there to be read."""
     if columns.features is not None:
         return columns
@@ -34,10 +34,10 @@ def without_words(columns: Columns, raw: Raw, shown: tuple[str, ...] | None) -> 
     return replace(columns, drop=(*columns.drop, *texts))
 
 
-def shown_rows(raw: Raw, id_column: str | None, names: tuple[str, ...] | None) -> Callable[[int], str]:
+def shown_rows(raw: RawTable, id_column: str | None, names: tuple[str, ...] | None) -> Callable[[int], str]:
     """Return a function that words a row: its id and the columns named, or all of them cut short.
 
-    >>> raw = Raw("birds.csv", ("name", "song"), (["wren", "owl"], ["loud", "low"]), None)
+    >>> raw = RawTable("birds.csv", ("name", "song"), (["wren", "owl"], ["loud", "low"]), None)
     >>> shown_rows(raw, None, ("song",))(1), shown_rows(raw, "name", None)(1), shown_rows(raw, None, None)(1)
     ('low', 'owl: song low', 'name owl, song low')
     """

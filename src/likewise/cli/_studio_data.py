@@ -11,8 +11,8 @@ import click
 
 from likewise.cli._studio_source import (
     WORD,
-    Anew,
     Medium,
+    Reiterable,
     SourceData,
     check_enough,
     features_of,
@@ -145,7 +145,7 @@ def _folder(folder: Path, features: str | None, progress: Step | None) -> Source
     described = Described(
         kind, len(found), has_truth=truths is not None, features=made.said, notes=tuple(notes)
     )
-    return SourceData(made.X, Anew(items), described)
+    return SourceData(made.X, Reiterable(items), described)
 
 
 def _medium(path: Path) -> Medium | None:

@@ -43,7 +43,7 @@ class SourceData:
         return self.described.notes
 
 
-class Anew:
+class Reiterable:
     """Things that are made each time that one goes through them, so that there need not be a list."""
 
     def __init__(self, make: Callable[[], Iterator[Item]]) -> None:

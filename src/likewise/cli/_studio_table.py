@@ -13,11 +13,11 @@ import click
 import numpy as np
 
 from likewise.cli._data_tables import ids_of, texts_of, unknown_column
-from likewise.cli._raw_tables import Column, Raw, read_raw
+from likewise.cli._raw_tables import Column, RawTable, read_raw
 from likewise.cli._row_text import cell_formatter
 from likewise.cli._studio_source import (
-    Anew,
     Medium,
+    Reiterable,
     SourceData,
     check_enough,
     features_of,
@@ -51,7 +51,7 @@ def read_table_source(
     if len({option for option, _ in named}) > 1:
         raise click.UsageError("give one of --text, --image and --audio: an item is one of them.")
     raw = read_raw(str(place), encoding=encoding)
-    table = _Table(raw, id_column, truth, tuple(name for _, name in named), tuple(drop))
+    table = _StudioTable(raw, id_column, truth, tuple(name for _, name in named), tuple(drop))
     table.check(named)
     if text:
         return _texts(table, features, seed)
@@ -61,10 +61,10 @@ def read_table_source(
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _StudioTable:
     """A table, and which of its columns are what."""
 
-    raw: Raw
+    raw: RawTable
     id: str | None
     truth: str | None
     shown: tuple[str, ...]  # the columns of texts, or the one of media
@@ -147,10 +147,10 @@ class _Table:
         has_truth = truths is not None and any(known is not None for known in truths)
         told = (*notes, *made.notes, *self._advice(names if self.shown else ()))
         described = Described(kind, len(kept), names, has_truth, made.said, told)
-        return SourceData(made.X, Anew(items), described)
+        return SourceData(made.X, Reiterable(items), described)
 
 
-def _texts(table: _Table, features: str | None, seed: int) -> SourceData:
+def _texts(table: _StudioTable, features: str | None, seed: int) -> SourceData:
     raw = table.raw
     columns = [_words(raw, name) for name in table.shown]
     texts = ["\n\n".join(cell for cell in row if cell) for row in zip(*columns, strict=True)]
@@ -165,7 +165,7 @@ def _texts(table: _Table, features: str | None, seed: int) -> SourceData:
     return table.data(made, "text", range(raw.n_rows), lambda row: (short(texts[row]), texts[row], None))
 
 
-def _rows(table: _Table, features: str | None) -> SourceData:
+def _rows(table: _StudioTable, features: str | None) -> SourceData:
     raw, notes = table.raw, []
     if features is not None:
         made = array_features(features, n_rows=raw.n_rows, of="rows in the table")
@@ -184,7 +184,7 @@ def _rows(table: _Table, features: str | None) -> SourceData:
 
 
 def _media_column(
-    table: _Table, place: Path, kind: Medium, features: str | None, progress: Step | None
+    table: _StudioTable, place: Path, kind: Medium, features: str | None, progress: Step | None
 ) -> SourceData:
     raw, column = table.raw, table.shown[0]
     option = "--image" if kind == "image" else "--audio"
@@ -212,7 +212,7 @@ def _media_column(
     return table.data(made, kind, kept, look, notes)
 
 
-def _beneath(raw: Raw, row: int, cell: str, option: str) -> str:
+def _beneath(raw: RawTable, row: int, cell: str, option: str) -> str:
     """Return the path of a file relative to the folder of the table, with slashes."""
     where = f"{raw.place(row)}: {option} names {cell[:80]!r}, "
     if "://" in cell or cell.lower().startswith(("data:", "//", "\\\\")):
@@ -244,7 +244,7 @@ def _is_inside(path: Path, folder: Path) -> bool:
 # ---------------------------------------------------------------------- cells as text
 
 
-def _words(raw: Raw, name: str) -> tuple[str | None, ...]:
+def _words(raw: RawTable, name: str) -> tuple[str | None, ...]:
     column = raw.columns[raw.names.index(name)]
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         raise FileFormatError(f"{raw.path}: the column {name!r} holds numbers; wanted text.")

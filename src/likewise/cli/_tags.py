@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.cli._data_tables import ids_of, texts_of, unknown_column
-from likewise.cli._raw_tables import Column, Raw
+from likewise.cli._raw_tables import Column, RawTable
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
 
@@ -85,7 +85,7 @@ class LabelTable:
 # ---------------------------------------------------------------------- from columns of DATA
 
 
-def tags_of_columns(raw: Raw, names: tuple[str, ...]) -> Tags:
+def tags_of_columns(raw: RawTable, names: tuple[str, ...]) -> Tags:
     """Take the columns of 0 and 1 that ``--label-columns`` names."""
     for name in names:
         if name not in raw.names:
@@ -93,7 +93,7 @@ def tags_of_columns(raw: Raw, names: tuple[str, ...]) -> Tags:
         if names.count(name) > 1:
             raise click.BadParameter(f"the column {name!r} is named twice.", param_hint="'--label-columns'")
     held = _zeros_and_ones(raw, names)
-    if isinstance(held, _Other):
+    if isinstance(held, _NonBinaryCell):
         raise FileFormatError(
             f"{raw.place(held.row)}: the label column {held.name!r} holds {held.cell!r}; wanted 0 or 1."
         )
@@ -103,7 +103,7 @@ def tags_of_columns(raw: Raw, names: tuple[str, ...]) -> Tags:
 # ---------------------------------------------------------------------- from a table of its own
 
 
-def shared_id(data: Raw, tags: Raw, dropped: Iterable[str] = ()) -> str | None:
+def shared_id(data: RawTable, tags: RawTable, dropped: Iterable[str] = ()) -> str | None:
     """Return the first column of the tags if DATA has it too and its cells tell the rows apart.
 
     `dropped` are columns of DATA that are left out, and hold no ids.
@@ -119,7 +119,7 @@ def shared_id(data: Raw, tags: Raw, dropped: Iterable[str] = ()) -> str | None:
     return name
 
 
-def _check_not_elsewhere(data: Raw, tags: Raw, dropped: set[str]) -> None:
+def _check_not_elsewhere(data: RawTable, tags: RawTable, dropped: set[str]) -> None:
     """Refuse to number rows if a column of DATA, under another name, holds the ids that the tags name."""
     named = set(map(str, tags.columns[0]))
     if named <= _HELD | _NOT:
@@ -134,7 +134,7 @@ def _check_not_elsewhere(data: Raw, tags: Raw, dropped: set[str]) -> None:
             )
 
 
-def tags_of_table(raw: Raw, ids: RowIds, *, id_column: str | None, separator: str, data: str) -> Tags:
+def tags_of_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separator: str, data: str) -> Tags:
     """Read a table of tags for the rows that have these ids.
 
     Parameters
@@ -152,7 +152,7 @@ def tags_of_table(raw: Raw, ids: RowIds, *, id_column: str | None, separator: st
     """
     if id_column not in raw.names and raw.n_rows == len(ids):
         every = _zeros_and_ones(raw, raw.names)
-        if not isinstance(every, _Other):
+        if not isinstance(every, _NonBinaryCell):
             return _tags(every, raw.names, f"a column of 0 and 1 for each label, rows in the order of {data}")
     key = id_column if id_column in raw.names else raw.names[0]
     if key in ids and key != id_column:
@@ -166,9 +166,9 @@ def tags_of_table(raw: Raw, ids: RowIds, *, id_column: str | None, separator: st
     rows = _rows(raw, key, ids, id_column, data)
     held = _zeros_and_ones(raw, rest)
     repeated = len(set(rows.tolist())) < len(rows)
-    if len(rest) == 1 and (isinstance(held, _Other) or repeated):
+    if len(rest) == 1 and (isinstance(held, _NonBinaryCell) or repeated):
         return _listed(raw, rows, key, rest[0], len(ids), separator)
-    if isinstance(held, _Other):
+    if isinstance(held, _NonBinaryCell):
         raise FileFormatError(
             f"{raw.place(held.row)}: the column {held.name!r} holds {held.cell!r}, not 0 or 1, and there are "
             f"{len(rest)} columns beside the ids. {LAYOUTS}"
@@ -184,7 +184,7 @@ def tags_of_table(raw: Raw, ids: RowIds, *, id_column: str | None, separator: st
     return _tags(Y, rest, f"a column of 0 and 1 for each label, ids in {key!r}", *_unlisted(rows, ids))
 
 
-def _rows(raw: Raw, key: str, ids: RowIds, id_column: str | None, data: str) -> npt.NDArray[np.int64]:
+def _rows(raw: RawTable, key: str, ids: RowIds, id_column: str | None, data: str) -> npt.NDArray[np.int64]:
     """Return the row that each line of the tags speaks of, or say which ids are not there."""
     cells = texts_of(raw, key)
     for k, cell in enumerate(cells):
@@ -207,7 +207,7 @@ def _rows(raw: Raw, key: str, ids: RowIds, id_column: str | None, data: str) -> 
 
 
 def _listed(
-    raw: Raw, rows: npt.NDArray[np.int64], key: str, column: str, n_rows: int, separator: str
+    raw: RawTable, rows: npt.NDArray[np.int64], key: str, column: str, n_rows: int, separator: str
 ) -> Tags:
     """Read a column of labels, one or several a cell."""
     cells = [cell or "" for cell in texts_of(raw, column)]
@@ -259,7 +259,7 @@ def _tags(Y: npt.NDArray[np.uint8], names: tuple[str, ...], layout: str, *notes:
 
 
 @dataclass(frozen=True)
-class _Other:
+class _NonBinaryCell:
     """The first cell of some columns that is neither 0 nor 1."""
 
     name: str
@@ -267,14 +267,14 @@ class _Other:
     cell: Any
 
 
-def _zeros_and_ones(raw: Raw, names: tuple[str, ...]) -> npt.NDArray[np.uint8] | _Other:
+def _zeros_and_ones(raw: RawTable, names: tuple[str, ...]) -> npt.NDArray[np.uint8] | _NonBinaryCell:
     """Return columns as 0 and 1; an empty cell is 0, since neither tells that a row holds the label."""
     held = np.zeros((raw.n_rows, len(names)), dtype=np.uint8)
     for k, name in enumerate(names):
         column = raw.columns[raw.names.index(name)]
         bad = _fill(column, held[:, k])
         if bad is not None:
-            return _Other(name, bad, column[bad])
+            return _NonBinaryCell(name, bad, column[bad])
     return held
 
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from likewise.cli._interview_options import EVERY, Asked, ErrorRateParameter, Files, Progress, counted
+from likewise.cli._interview_options import (
+    EVERY,
+    ErrorRateParameter,
+    Files,
+    InterviewOptions,
+    InterviewProgress,
+    counted,
+)
 from likewise.cli._options import columns_of, names_option, read_all_hints, same_table, table_options
 from likewise.cli._output import (
     Command,
@@ -25,7 +32,7 @@ from likewise.cli._strategies import STRATEGIES, StrategyName
 
 if TYPE_CHECKING:
     from likewise.active import Interview, Suspect
-    from likewise.cli._data_tables import Table
+    from likewise.cli._data_tables import DataTable
 
 _SAID = {
     "ab": "odd one out",
@@ -140,7 +147,7 @@ def command(
     if "labels" in given.kinds:  # links say all that they do
         given = given.only(given.kinds - {"labels"}) | given.only("labels").to_links()
     X = standardized(table.X) if standardize else table.X
-    asked = Asked(clusters, discover, budget, strategy, trays, seed, errors)
+    asked = InterviewOptions(clusters, discover, budget, strategy, trays, seed, errors)
     _read_any_bytes()
     person = ConsoleOracle(shown_rows(raw, id_column, show), annotator=annotator)
     with gathered_warnings() as notes:
@@ -148,7 +155,7 @@ def command(
         files.save_interview(interview)
         n_read = interview.n_asked
         _greet(person, interview, files)
-        progress = Progress(interview.n_samples)
+        progress = InterviewProgress(interview.n_samples)
         interrupted = False
         try:
             finished = person.hold(
@@ -163,7 +170,9 @@ def command(
         advice = interview.progress().advice if looked_back else None
         files.write_results(interview, table, found)
     ctx.params["drop"] = columns.drop or None
-    end = End(interview, found, finished, files, advice, _next_command(interview, ctx.params, found))
+    end = InterviewSummary(
+        interview, found, finished, files, advice, _next_command(interview, ctx.params, found)
+    )
     if as_json:
         print_json(
             {**end.as_dict(), "answers_read": n_read, "labels": _listed(table, found, labels), "notes": notes}
@@ -198,7 +207,7 @@ def _greet(person: Any, interview: Interview, files: Files) -> None:
 
 
 @dataclass(frozen=True)
-class End:
+class InterviewSummary:
     """How it ended, to print."""
 
     interview: Interview
@@ -359,7 +368,7 @@ def _find_free_name(path: str) -> str:
     return str(free)
 
 
-def _listed(table: Table, labels: Any, written: str | None) -> list[dict[str, Any]] | None:
+def _listed(table: DataTable, labels: Any, written: str | None) -> list[dict[str, Any]] | None:
     """Return the clusters for the JSON document, unless a file has them."""
     if labels is None or written is not None:
         return None

@@ -11,7 +11,7 @@ from likewise.cli._options import columns_of, read_all_hints, table_options
 from likewise.cli._output import Command, check_inputs, console, gathered_warnings, print_json
 
 if TYPE_CHECKING:
-    from likewise.cli._contradictions import Conflict, TripletConflict
+    from likewise.cli._contradictions import LinkConflict, TripletConflict
 
 SHOWN = 10
 
@@ -145,7 +145,7 @@ def _tell_labels(words: dict[str, Any]) -> None:
         click.echo(f"            in one bag only: {', '.join(once[:SHOWN])}{more}")
 
 
-def _tell(links: list[Conflict], triplets: list[TripletConflict]) -> None:
+def _tell(links: list[LinkConflict], triplets: list[TripletConflict]) -> None:
     if links:
         click.echo("\ncontradictions among links and labels (= together, ≠ apart)")
         _tell_some(links)

@@ -223,9 +223,11 @@ def command(
 
     columns = columns_of(id_column, features, drop, truth, bag_column)
     if parquet is not None:
-        from likewise.cli._parquet_cluster import Asked, cluster_files
+        from likewise.cli._parquet_cluster import ParquetOptions, cluster_files
 
-        asked_of = Asked(parquet, columns, clusters, method, options, hints, hints_encoding, as_links, seed)
+        asked_of = ParquetOptions(
+            parquet, columns, clusters, method, options, hints, hints_encoding, as_links, seed
+        )
         cluster_files(asked_of, scheduler, memory_limit, out, as_json=as_json, quiet=quiet)
         return
     assert data is not None

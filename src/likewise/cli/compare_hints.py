@@ -19,7 +19,7 @@ from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError
 
 if TYPE_CHECKING:
-    from likewise.cli._raw_tables import Raw
+    from likewise.cli._raw_tables import RawTable
 
 IDS = ("id", "index", "key", "row", "name")  # a column of this name is not taken for labels unasked
 
@@ -135,7 +135,7 @@ def command(
         console().print(f"wrote {path}")
 
 
-def _column(raw: Raw, asked: str | None) -> str:
+def _column(raw: RawTable, asked: str | None) -> str:
     """Return the column of labels: the one that is named, or the only one that is not of ids."""
     shown = ", ".join(map(repr, raw.names[:8])) + (", …" if len(raw.names) > 8 else "")
     if asked is not None:

@@ -144,9 +144,9 @@ def _paths(
 
 
 def _picture(project: Project, snapshot: Snapshot) -> Picture:
-    from likewise.studio.report import Derived
+    from likewise.studio.report import DerivedResults
 
-    return Derived.of(project, snapshot, picture_only=True).picture
+    return DerivedResults.of(project, snapshot, picture_only=True).picture
 
 
 def _tell(told: dict[str, Any], paths: dict[str, str]) -> None:

@@ -213,7 +213,7 @@ def command(
     _check_files(data, read, out, drawn, suggest, structure)
 
     from likewise.cli._data_tables import ids_of, standardized
-    from likewise.cli._item_features import Wanted, items_of
+    from likewise.cli._item_features import FeatureOptions, items_of
     from likewise.cli._known_edges import read_known, read_tree
     from likewise.cli._raw_tables import read_raw
     from likewise.cli._tree_report import TreeReport
@@ -227,7 +227,7 @@ def command(
         table = None if labels is None else _read_labels(labels, labels_encoding)
         if id_column is None and table is not None:
             id_column = _shared(raw, table, drop or ())
-        wanted = Wanted.of(
+        wanted = FeatureOptions.of(
             features,
             id=id_column,
             text=text,

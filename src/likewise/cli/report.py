@@ -48,13 +48,13 @@ def command(project: str, db: str | None, html: str | None, as_json: bool) -> No
         check_output(html, (".html", ".htm"), "--html")
 
     from likewise.studio.exports import Snapshot
-    from likewise.studio.report import Derived, gather, report_html
+    from likewise.studio.report import DerivedResults, gather, report_html
 
     with opened(project, db) as found, progress(3) as step:
         step("reading")
         snapshot = Snapshot.of(found.store)
         step("grouping")
-        derived = Derived.of(found.project, snapshot)
+        derived = DerivedResults.of(found.project, snapshot)
         step("writing")
         data = gather(found.project, snapshot, derived)
     if html is not None:

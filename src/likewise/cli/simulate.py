@@ -28,7 +28,7 @@ from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError, LikewiseWarning, render
 
 if TYPE_CHECKING:
-    from likewise.cli._data_tables import Table
+    from likewise.cli._data_tables import DataTable
 
 _USUAL = "default,random"
 ERROR_KINDS = {
@@ -245,7 +245,7 @@ def _check_files(data: str, out: str | None, plot: str | None) -> None:
         require("matplotlib", extra="plot")
 
 
-def _classes(table: Table, label: str, data: str) -> list[str]:
+def _classes(table: DataTable, label: str, data: str) -> list[str]:
     """Return the class of each row, or say why the column will not do."""
     cells = table.kept[label]
     classes = [cell for cell in cells if cell is not None]

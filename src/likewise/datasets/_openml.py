@@ -19,25 +19,27 @@ Fetch = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _OpenmlTable:
     X: npt.NDArray[np.float64]
     y: npt.NDArray[Any]
     names: tuple[str, ...]
 
-    def columns(self, use: npt.NDArray[np.bool_]) -> _Table:
-        return _Table(self.X[:, use], self.y, tuple(n for n, u in zip(self.names, use, strict=True) if u))
+    def columns(self, use: npt.NDArray[np.bool_]) -> _OpenmlTable:
+        return _OpenmlTable(
+            self.X[:, use], self.y, tuple(n for n, u in zip(self.names, use, strict=True) if u)
+        )
 
-    def rows(self, use: Any) -> _Table:
-        return _Table(self.X[use], self.y[use], self.names)
+    def rows(self, use: Any) -> _OpenmlTable:
+        return _OpenmlTable(self.X[use], self.y[use], self.names)
 
 
-def _without_speaker(table: _Table) -> _Table:
+def _without_speaker(table: _OpenmlTable) -> _OpenmlTable:
     known = {"train_or_test", "speaker_number", "sex"}
     return table.columns(np.array([name.lower() not in known for name in table.names]))
 
 
 # What brings OpenML's copy to the form of the catalogue, where the two differ.
-_TIDY: dict[str, Callable[[_Table], _Table]] = {
+_TIDY: dict[str, Callable[[_OpenmlTable], _OpenmlTable]] = {
     "mnist_test": lambda table: table.rows(slice(60_000, None)),
     "segment": lambda table: table.columns(np.ptp(table.X, axis=0) > 0),
     "vowel": _without_speaker,
@@ -62,7 +64,7 @@ def read(entry: Entry, fetch: Fetch | None) -> dict[str, Any]:
         raise DatasetNotFoundError(
             f"OpenML's data set {entry.openml_id} could not be fetched ({type(error).__name__}: {error})"
         ) from error
-    table = _Table(
+    table = _OpenmlTable(
         np.asarray(bunch.data, dtype=np.float64),
         label_values([str(label) for label in bunch.target]),
         tuple(map(str, bunch.feature_names)),

@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
 from likewise._threads import n_threads
-from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
-from likewise.discriminative._em import Fit, Problem, State
+from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
 from likewise.discriminative._feature_space import Space
-from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, Few, Run, SoftmaxClusterer, Told
+from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, GatheredRows, HintData, Run, SoftmaxClusterer
 from likewise.discriminative._noise import Noise, NoiseKind
 from likewise.discriminative._row_order import OrderedRows
 from likewise.seeding import breaks_clearly_less
@@ -290,27 +290,34 @@ class DiscriminativeClustering(SoftmaxClusterer):
             self._keep(fit, rows, space, told)
         return self
 
-    def _unhinted(self, rows: Rows, rng: Any) -> Callable[[Run], State]:
+    def _unhinted(self, rows: Rows, rng: Any) -> Callable[[Run], VariationalState]:
         """Return what finds the weights that a fit without hints has, on few rows if there are many."""
 
-        def fit(run: Run) -> State:
+        def fit(run: Run) -> VariationalState:
             told = self._told(Supervision.none(len(rows)), rows)
             arranged = self._arranged(rows, told, rng)
             # the space of the fit with hints but for rounding: its random numbers are drawn in the same order
             space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
             near = space.near(arranged.rows)
-            few = Few.of(near, space, arranged)
+            few = GatheredRows.of(near, space, arranged)
             problem = self._problem(near, space, arranged.hinted, told.terms, None, few)
             start = self._best_start(few, problem, told, rng, run)
             return run(problem, start.state, self.max_iter).state
 
         return fit
 
-    def _better_start(self, tried: Fit, unhinted: State, problem: Problem, told: Told, run: Run) -> Fit:
+    def _better_start(
+        self,
+        tried: DiscriminativeFit,
+        unhinted: VariationalState,
+        problem: HintedObjective,
+        told: HintData,
+        run: Run,
+    ) -> DiscriminativeFit:
         """Return the start from the hints if it clearly keeps more of them, else the fit without hints."""
         continued = run(problem, problem.start(unhinted.W), TRIAL)
 
-        def labels(state: State) -> np.ndarray:
+        def labels(state: VariationalState) -> np.ndarray:
             return problem.objective.log_p_hinted(state.W).argmax(axis=1)
 
         is_clear = breaks_clearly_less(labels(tried.state), labels(unhinted), told.links(), 2.0)
@@ -320,18 +327,18 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self,
         arranged: OrderedRows,
         space: Space,
-        told: Told,
+        told: HintData,
         rng: Any,
         X: Any,
-        unhinted: Callable[[Run], State] | None = None,
-    ) -> Fit:
+        unhinted: Callable[[Run], VariationalState] | None = None,
+    ) -> DiscriminativeFit:
         """Try the starts, finish the best one, then learn the noise or make the hints hard."""
         as_printed = self.epsilon == 0 and not self.anneal
         stages = 0 if as_printed else len(SOFT_EPSILONS)
         more = stages if self.epsilon == 0 else int(self.noise is not None)
-        progress = Progress(self, X, self.n_init + 1 + more + (self.n_init + 2) * (unhinted is not None))
+        progress = FitProgress(self, X, self.n_init + 1 + more + (self.n_init + 2) * (unhinted is not None))
 
-        def run(problem: Problem, state: Any, max_iter: int, **how: bool) -> Fit:
+        def run(problem: HintedObjective, state: Any, max_iter: int, **how: bool) -> DiscriminativeFit:
             max_iter = min(max_iter, self.max_iter)
             progress.begin(max_iter)
             how = {"hard": as_printed, **how}
@@ -340,7 +347,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
             return fit
 
         near, hinted = space.near(arranged.rows), arranged.hinted
-        few = Few.of(near, space, arranged)
+        few = GatheredRows.of(near, space, arranged)
         problem = self._problem(near, space, hinted, told.terms, self.noise, few)
         best = self._best_start(few, problem, told, rng, run)
         if unhinted is not None:
@@ -358,7 +365,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         progress.finish()
         return fit
 
-    def _keep(self, fit: Fit, rows: Rows, space: Space, told: Told) -> None:
+    def _keep(self, fit: DiscriminativeFit, rows: Rows, space: Space, told: HintData) -> None:
         state = fit.state
         self._space = space
         self.coef_, self.intercept_ = space.fold(state.W)
@@ -369,7 +376,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self.converged_ = fit.converged
         self._warn(self._label_rows(rows, told, state.q), told)
 
-    def _warn(self, n_found: int, told: Told) -> None:
+    def _warn(self, n_found: int, told: HintData) -> None:
         """Tell of what was asked for and not reached."""
         name = type(self).__name__
         why = (

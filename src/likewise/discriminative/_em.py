@@ -21,7 +21,7 @@ _CLIMB_TOL = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class VariationalState:
     """Where a fit stands: weights (clusters x columns), q (hinted rows x clusters), and the noise."""
 
     W: np.ndarray
@@ -30,20 +30,20 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class DiscriminativeFit:
     """Where a fit ended, the bound after each iteration, and whether it stopped of itself."""
 
-    state: State
+    state: VariationalState
     bounds: tuple[float, ...]
     converged: bool
 
-    def after(self, other: Fit) -> Fit:
+    def after(self, other: DiscriminativeFit) -> DiscriminativeFit:
         """Return this fit as the continuation of another one."""
         return replace(self, bounds=other.bounds + self.bounds)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class HintedObjective:
     """The objective, the hints, and what is assumed of their noise before any is seen."""
 
     objective: Objective
@@ -51,11 +51,11 @@ class Problem:
     prior: Noise
     learned: NoiseKind | None = None
 
-    def start(self, W: np.ndarray) -> State:
+    def start(self, W: np.ndarray) -> VariationalState:
         """Return the state that weights alone suggest: q is what the model says."""
-        return State(W, np.exp(self.objective.log_p_hinted(W)), self.prior)
+        return VariationalState(W, np.exp(self.objective.log_p_hinted(W)), self.prior)
 
-    def bound(self, state: State, value: float, *, hard: bool = False) -> float:
+    def bound(self, state: VariationalState, value: float, *, hard: bool = False) -> float:
         """Return the lower bound, eq. (3.7), given the value of the objective of the weights.
 
         The prior of a learned noise belongs to it, up to a constant. With hard hints the share of the hints
@@ -73,14 +73,14 @@ class Problem:
 
     def climb(
         self,
-        state: State,
+        state: VariationalState,
         *,
         max_iter: int,
         tol: float,
         hard: bool = False,
         learn: bool = False,
         done: Callable[[], bool] = lambda: False,
-    ) -> Fit:
+    ) -> DiscriminativeFit:
         """Alternate until an iteration raises the bound by no more than `tol`.
 
         q is kept from one iteration to the next: begun afresh it could lower the bound.
@@ -93,9 +93,9 @@ class Problem:
             converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) <= tol
             if done():
                 break
-        return Fit(state, tuple(bounds), converged)
+        return DiscriminativeFit(state, tuple(bounds), converged)
 
-    def _iterate(self, state: State, *, hard: bool, learn: bool) -> tuple[State, float]:
+    def _iterate(self, state: VariationalState, *, hard: bool, learn: bool) -> tuple[VariationalState, float]:
         W, q, noise = state.W, state.q.copy(), state.noise
         if len(self.terms):
             log_p = self.objective.log_p_hinted(W)
@@ -104,4 +104,4 @@ class Problem:
                 noise = learn_noise(self.learned, self.prior, self.terms.counts(q))
         target = np.ascontiguousarray(q.T)
         W, value = self.objective.maximise(W, target, max_iter=_CLIMB_STEPS, tol=_CLIMB_TOL)
-        return State(W, q, noise), value
+        return VariationalState(W, q, noise), value

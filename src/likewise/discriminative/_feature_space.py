@@ -12,7 +12,7 @@ from likewise.discriminative._softmax import See, as_they_are, row_parts
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class ColumnMoments:
     """Weight, mean and squared deviations from it of some rows, column by column.
 
     Those of two sets of rows are joined with ``+`` (Chan, Golub & LeVeque 1983), which loses no digits where
@@ -24,7 +24,7 @@ class Moments:
     scatter: np.ndarray
 
     @classmethod
-    def of(cls, block: Block) -> Moments:
+    def of(cls, block: Block) -> ColumnMoments:
         """Return those of a block."""
         weight = float(block.weight.sum())
         X = np.asarray(block.X, dtype=np.float64)
@@ -33,14 +33,14 @@ class Moments:
         mean = block.weight @ X / weight
         return cls(weight, mean, block.weight @ np.square(X - mean))
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: ColumnMoments) -> ColumnMoments:
         total = self.weight + other.weight
         if not total:
             return self
         step = other.mean - self.mean
         share = other.weight / total
         scatter = self.scatter + other.scatter + self.weight * share * np.square(step)
-        return Moments(total, self.mean + share * step, scatter)
+        return ColumnMoments(total, self.mean + share * step, scatter)
 
     def scale(self, n_rows: int) -> np.ndarray:
         """Return the standard deviations; 1 for a column that is constant but for rounding."""
@@ -74,7 +74,7 @@ class Space:
     @classmethod
     def of(
         cls,
-        moments: Moments,
+        moments: ColumnMoments,
         rows: Rows,
         n_fourier: int | None,
         gamma: float | None,
@@ -90,7 +90,7 @@ class Space:
         return cls(standard.mean, standard.scale, sampler.random_weights_, sampler.random_offset_)
 
     @classmethod
-    def standard(cls, moments: Moments, rows: Rows) -> Space:
+    def standard(cls, moments: ColumnMoments, rows: Rows) -> Space:
         """Return the one in which columns have these moments, for rows such as these."""
         return cls(moments.mean.astype(rows.dtype), moments.scale(len(rows)))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from likewise.discriminative._noise import Noise
 from likewise.kernels.mean_field import ascend
-from likewise.supervision import Groups, Supervision
+from likewise.supervision import RowGroups, Supervision
 
 # A triplet as one of its rows, i, sees it. The line is the place of i; the columns are the answers that put i
 # with u, i with v, and u with v, where u and v are the other two in their order.
@@ -17,7 +17,7 @@ _OTHERS = np.array([[1, 2], [0, 2], [0, 1]])
 
 
 @dataclass(frozen=True)
-class _Pulls:
+class _HintPulls:
     """What every hint asks of each of its rows, for one noise. See `likewise.kernels.mean_field`."""
 
     first: np.ndarray
@@ -72,7 +72,7 @@ class HintTerms:
         self._indptr = np.searchsorted(row[order], np.arange(len(self.rows) + 1))
         self._place = np.repeat(np.arange(3), T)
 
-    def _index_groups(self, groups: tuple[Groups, Groups]) -> None:
+    def _index_groups(self, groups: tuple[RowGroups, RowGroups]) -> None:
         members = np.searchsorted(self.rows, np.concatenate([g.members for g in groups]))
         self._members = members.astype(np.int64)
         self._group_of = np.concatenate([groups[0].group_of, groups[1].group_of + len(groups[0])])
@@ -85,7 +85,7 @@ class HintTerms:
     def __len__(self) -> int:
         return len(self._pairs) + len(self._triplets) + len(self._group_weight)
 
-    def pulls(self, noise: Noise | None) -> _Pulls:
+    def pulls(self, noise: Noise | None) -> _HintPulls:
         """Return what each hint asks of its rows: log-likelihoods, or with None whether it holds (hard)."""
         pair, triplet = (np.eye(2), np.eye(4)) if noise is None else noise.logs()
         together = pair[0] - pair[1]  # for each answer: how much better "together" explains it than "apart"
@@ -93,7 +93,7 @@ class HintTerms:
         better = (triplet[:3] - triplet[3])[:, self._answer] * self._triplet_weight  # than NEITHER, (3, T)
         seen = better[_SEEN_FROM]  # place of the row, relation as seen from it, triplet
         none = np.zeros(len(of_pairs))
-        return _Pulls(
+        return _HintPulls(
             np.concatenate([of_pairs, seen[:, 0].ravel()])[self._order],
             np.concatenate([none, seen[:, 1].ravel()])[self._order],
             np.concatenate([none, -seen.sum(axis=1).ravel()])[self._order],

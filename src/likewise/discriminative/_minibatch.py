@@ -12,11 +12,11 @@ from threadpoolctl import threadpool_limits
 from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
 from likewise._threads import n_threads
-from likewise.base import Progress, Rule, choice, either, integer, real
+from likewise.base import FitProgress, Rule, choice, either, integer, real
 from likewise.discriminative._discriminative_clustering import Neither
-from likewise.discriminative._em import Fit, Problem, State
+from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
 from likewise.discriminative._feature_space import Space
-from likewise.discriminative._model import Few, SoftmaxClusterer, Told, drawn_free
+from likewise.discriminative._model import GatheredRows, HintData, SoftmaxClusterer, drawn_free
 from likewise.discriminative._noise import Noise
 from likewise.discriminative._row_order import OrderedRows
 from likewise.discriminative._softmax import Objective
@@ -36,7 +36,7 @@ _SMOOTHING = 0.1
 
 
 @dataclass(eq=False)
-class Running:
+class RunningMean:
     """An exponentially weighted running mean."""
 
     total: Any = 0.0
@@ -53,8 +53,8 @@ class Running:
 class Ascent:
     """Gradient ascent with a step length per weight, from its past gradients (Adam, Kingma & Ba 2015)."""
 
-    gradient: Running
-    square: Running
+    gradient: RunningMean
+    square: RunningMean
     steps: int = 0
 
     def step(self, W: np.ndarray, gradient: np.ndarray, rate: float) -> np.ndarray:
@@ -252,7 +252,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             self._moments = arranged.moments
             space = Space.standard(self._moments, rows)
             near = space.near(arranged.rows)
-            progress = Progress(self, X, self.n_init + 1)
+            progress = FitProgress(self, X, self.n_init + 1)
             state = self._begin(near, space, arranged, told, rng, progress)
             progress.begin(self.max_iter)
             state, settled = self._climb(near, space, arranged.hinted, told, state, rng, progress)
@@ -309,10 +309,12 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             if first:
                 state = self._begin(near, space, arranged, told, rng)
             else:
-                state = State(space.unfold(self.coef_, self.intercept_), np.empty((0, 0)), self._noise())
+                state = VariationalState(
+                    space.unfold(self.coef_, self.intercept_), np.empty((0, 0)), self._noise()
+                )
             everyone = np.arange(len(rows))
             Z, weight = space.standardised(near, everyone), near.weight_of(everyone)
-            batch = Few(Z, weight, arranged.hinted, True)
+            batch = GatheredRows(Z, weight, arranged.hinted, True)
             state = self._step(batch, told, state, anew=True)
             self._keep(rows, space, told, state)
         self.n_iter_ = self.n_steps_
@@ -340,16 +342,16 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         near: Rows,
         space: Space,
         arranged: OrderedRows,
-        told: Told,
+        told: HintData,
         rng: Any,
-        progress: Progress | None = None,
-    ) -> State:
+        progress: FitProgress | None = None,
+    ) -> VariationalState:
         """Discard earlier results and return the best start."""
-        self._ascent = Ascent(Running(), Running())
-        self._balance, self._usual_hints, self._bound = Running(), Running(), Running()
+        self._ascent = Ascent(RunningMean(), RunningMean())
+        self._balance, self._usual_hints, self._bound = RunningMean(), RunningMean(), RunningMean()
         self.n_steps_ = self.n_rows_seen_ = 0
 
-        def run(problem: Problem, state: State, max_iter: int) -> Fit:
+        def run(problem: HintedObjective, state: VariationalState, max_iter: int) -> DiscriminativeFit:
             if progress is None:
                 return problem.climb(state, max_iter=max_iter, tol=self.tol)
             progress.begin(max_iter)
@@ -357,11 +359,13 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             progress.end()
             return fit
 
-        few = Few.of(near, space, arranged)
+        few = GatheredRows.of(near, space, arranged)
         problem = self._problem(near, space, arranged.hinted, told.terms, None, few)
         return self._best_start(few, problem, told, rng, run).state
 
-    def _step(self, batch: Few, told: Told, state: State, *, anew: bool = False) -> State:
+    def _step(
+        self, batch: GatheredRows, told: HintData, state: VariationalState, *, anew: bool = False
+    ) -> VariationalState:
         """Improve q, then update the weights once; with `anew` q is initialised for new rows."""
         n_rows = len(batch.Z)
         keep = 0.5 ** (n_rows / self.half_life)
@@ -371,7 +375,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         objective = Objective.of(
             batch.Z, batch.weight, batch.told, self.n_clusters, m=m, tau=self.tau, alpha=self.alpha
         )
-        problem = Problem(objective, told.terms, state.noise)
+        problem = HintedObjective(objective, told.terms, state.noise)
         log_p = objective.log_p_hinted(state.W)
         q = np.exp(log_p) if anew else state.q.copy()
         if len(told.terms):
@@ -379,29 +383,29 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         value, gradient = objective.value_and_gradient(
             state.W, np.ascontiguousarray(q.T), lambda mean: self._balance.add(mean, keep)
         )
-        bound = problem.bound(State(state.W, q, state.noise), value)
+        bound = problem.bound(VariationalState(state.W, q, state.noise), value)
         self.lower_bound_ = float(self._bound.add(bound, 1.0 - _SMOOTHING))
         self.n_steps_ += 1
         self.n_rows_seen_ += n_rows
-        return State(self._ascent.step(state.W, gradient, self.learning_rate), q, state.noise)
+        return VariationalState(self._ascent.step(state.W, gradient, self.learning_rate), q, state.noise)
 
     def _climb(
         self,
         near: Rows,
         space: Space,
         which: np.ndarray,
-        told: Told,
-        state: State,
+        told: HintData,
+        state: VariationalState,
         rng: Any,
-        progress: Progress,
-    ) -> tuple[State, bool]:
+        progress: FitProgress,
+    ) -> tuple[VariationalState, bool]:
         """Make steps on batches until the bound converges; return the last state and whether it converged."""
         hinted, own = space.standardised(near, which), near.weight_of(which)
         first, rest = np.arange(len(hinted)), near.total_weight - float(own.sum())
         best, stale, settled = -np.inf, 0, False
         for Z, weight in self._batches(near, space, which, rng):
             share = weight * (rest / weight.sum()) if weight.any() else weight
-            batch = Few(np.vstack([hinted, Z]), np.concatenate([own, share]), first, False)
+            batch = GatheredRows(np.vstack([hinted, Z]), np.concatenate([own, share]), first, False)
             state = self._step(batch, told, state)
             stop = progress.step()
             if self.n_steps_ <= _PATIENCE // 2 or self.lower_bound_ > best + self.tol:
@@ -425,7 +429,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             for part in np.array_split(rng.permutation(len(which)), n_batches):
                 yield Z[part], weight[part]
 
-    def _keep(self, rows: Rows, space: Space, told: Told, state: State) -> int:
+    def _keep(self, rows: Rows, space: Space, told: HintData, state: VariationalState) -> int:
         """Set the attributes and label the rows; return the number of clusters that have rows."""
         self._space = space
         self.coef_, self.intercept_ = space.fold(state.W)

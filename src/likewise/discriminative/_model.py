@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._blocks import Block, Rows, drawn_rows
 from likewise._threads import n_threads
 from likewise.base import HintedClusterer
-from likewise.discriminative._em import Fit, Problem, State
+from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
 from likewise.discriminative._feature_space import Space
 from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._initial_weights import Starts
@@ -37,11 +37,11 @@ _FEW_ROWS = 20_000
 SOFT_EPSILONS = (0.05, 1e-3, 1e-6)
 
 # Improves a state of a problem for at most the given number of iterations.
-Run = Callable[[Problem, State, int], Fit]
+Run = Callable[[HintedObjective, VariationalState, int], DiscriminativeFit]
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class HintData:
     """The hinted rows and their hints.
 
     Attributes
@@ -63,7 +63,7 @@ class Told:
     terms: HintTerms
 
     @classmethod
-    def of(cls, hints: Supervision, rows: Rows, *, use_neither: bool) -> Told:
+    def of(cls, hints: Supervision, rows: Rows, *, use_neither: bool) -> HintData:
         """Collect the hinted rows."""
         named, few = hints.named()
         used = HintTerms(few, use_neither=use_neither).rows
@@ -84,7 +84,7 @@ class Told:
 
 
 @dataclass(frozen=True, eq=False)
-class Few:
+class GatheredRows:
     """Rows in memory: all rows, or all hinted rows and a sample of the others.
 
     Attributes
@@ -103,7 +103,7 @@ class Few:
     everyone: bool
 
     @classmethod
-    def of(cls, near: Rows, space: Space, arranged: OrderedRows) -> Few:
+    def of(cls, near: Rows, space: Space, arranged: OrderedRows) -> GatheredRows:
         """Collect the rows; `near` are the rows in the form that `space` expects."""
         hinted = arranged.hinted
         if arranged.sample is None or arranged.sample_weight is None:
@@ -115,7 +115,7 @@ class Few:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class SoftmaxModel:
     """The fitted model, small enough to be sent to remote workers."""
 
     space: Space
@@ -141,7 +141,7 @@ class Model:
         return found
 
 
-def _labelled(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+def _labelled(model: SoftmaxModel, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
     """Label the rows of a block; the labels of hinted rows are given."""
     mine = model.labels(block.X)
     first, last = np.searchsorted(told, [block.rows.start, block.rows.stop])  # ascending
@@ -149,7 +149,7 @@ def _labelled(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) 
     return mine
 
 
-def _label(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+def _label(model: SoftmaxModel, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
     """Label the rows of a block and return the cluster sizes."""
     mine = _labelled(model, told, labels, block)
     if block.kept is not None:
@@ -157,7 +157,7 @@ def _label(model: Model, told: np.ndarray, labels: np.ndarray, block: Block) -> 
     return np.bincount(mine, minlength=len(model.coef))
 
 
-def _information(model: Model, block: Block) -> np.ndarray:
+def _information(model: SoftmaxModel, block: Block) -> np.ndarray:
     """Return the weighted sums of the probabilities, followed by that of their entropies."""
     p = model.probabilities(block.X)
     return np.append(block.weight @ p, block.weight @ entr(p).sum(axis=1))
@@ -186,7 +186,7 @@ class SoftmaxClusterer(HintedClusterer):
 
     # ------------------------------------------------------------------ fitting
 
-    def _told(self, hints: Supervision, rows: Rows) -> Told:
+    def _told(self, hints: Supervision, rows: Rows) -> HintData:
         """Collect the hinted rows; raise an error for infeasible hints.
 
         Contradictions raise an error if hints are hard and give a warning if they are soft.
@@ -199,7 +199,7 @@ class SoftmaxClusterer(HintedClusterer):
                 kinds=("triplets",),
                 estimator=type(self).__name__,
             )
-        told = Told.of(hints, rows, use_neither=self.neither == "use")
+        told = HintData.of(hints, rows, use_neither=self.neither == "use")
         links = told.hints.to_links()
         if self.epsilon == 0:
             self._hard_closure(links, told.named)
@@ -207,7 +207,7 @@ class SoftmaxClusterer(HintedClusterer):
             self._soft_closure(links, rows=told.named)
         return told
 
-    def _arranged(self, rows: Rows, told: Told, rng: np.random.RandomState) -> OrderedRows:
+    def _arranged(self, rows: Rows, told: HintData, rng: np.random.RandomState) -> OrderedRows:
         return OrderedRows.of(rows, told.rows, _FEW_ROWS, rng)
 
     def _problem(
@@ -217,8 +217,8 @@ class SoftmaxClusterer(HintedClusterer):
         hinted: np.ndarray,
         terms: HintTerms,
         learned: NoiseKind | None = None,
-        few: Few | None = None,
-    ) -> Problem:
+        few: GatheredRows | None = None,
+    ) -> HintedObjective:
         """Return the optimisation problem, on all rows or on the `few` in memory."""
         scales = {"m": terms.total_weight or 1.0, "tau": self.tau, "alpha": self.alpha}
         if few is not None:
@@ -227,15 +227,17 @@ class SoftmaxClusterer(HintedClusterer):
             rows, see = space.seen(near)
             objective = Objective.over(rows, hinted, self.n_clusters, see=see, **space.folded, **scales)
         epsilon = self.epsilon or SOFT_EPSILONS[0]
-        return Problem(objective, terms, Noise.uniform(epsilon, epsilon), learned)
+        return HintedObjective(objective, terms, Noise.uniform(epsilon, epsilon), learned)
 
-    def _best_start(self, few: Few, problem: Problem, told: Told, rng: Any, run: Run) -> Fit:
+    def _best_start(
+        self, few: GatheredRows, problem: HintedObjective, told: HintData, rng: Any, run: Run
+    ) -> DiscriminativeFit:
         """Try every start on few rows for a few iterations and return the best fit."""
         starts = Starts(few.Z, few.weight, few.told, told.links(), self.n_clusters, rng)
         tried = [run(problem, problem.start(starts.weights(n)), TRIAL) for n in range(self.n_init)]
         return max(tried, key=lambda fit: fit.bounds[-1])
 
-    def _label_rows(self, rows: Rows, told: Told, q: np.ndarray) -> int:
+    def _label_rows(self, rows: Rows, told: HintData, q: np.ndarray) -> int:
         """Label all rows in one pass and check the hints; return the number of clusters that have rows."""
         ascending = np.argsort(told.rows)
         self.hinted_, self.hinted_proba_ = told.rows[ascending], q[ascending]
@@ -254,8 +256,8 @@ class SoftmaxClusterer(HintedClusterer):
 
     # ------------------------------------------------------------------ using
 
-    def _model(self) -> Model:
-        return Model(self._space, self.coef_, self.intercept_)
+    def _model(self) -> SoftmaxModel:
+        return SoftmaxModel(self._space, self.coef_, self.intercept_)
 
     def _new_rows(self, X: Any) -> Rows:
         check_is_fitted(self)

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from likewise._blocks import ArrayRows, Block, Rows
-from likewise.discriminative._feature_space import Moments
+from likewise.discriminative._feature_space import ColumnMoments
 from likewise.supervision import Supervision
 
 # Odd numbers whose products spread the bits of what they multiply (splitmix64, Steele, Lea & Flood 2014).
@@ -121,7 +121,7 @@ class SampleSummary:
         The maximum number of rows of the sample.
     """
 
-    moments: Moments
+    moments: ColumnMoments
     hashes: np.ndarray
     rows: np.ndarray
     weight: np.ndarray
@@ -135,7 +135,7 @@ class SampleSummary:
         free[hinted[first:last] - block.rows.start] = False
         hashes = hash_rows(block.X, seed)[free]
         rows = np.flatnonzero(free) + block.rows.start
-        return cls(Moments.of(block), hashes, rows, block.weight[free], size)._distinct()
+        return cls(ColumnMoments.of(block), hashes, rows, block.weight[free], size)._distinct()
 
     def __add__(self, other: SampleSummary) -> SampleSummary:
         return SampleSummary(
@@ -183,7 +183,7 @@ class OrderedRows:
 
     rows: Rows
     hinted: np.ndarray
-    moments: Moments
+    moments: ColumnMoments
     sample: np.ndarray | None = None
     sample_weight: np.ndarray | None = None
 
@@ -200,4 +200,4 @@ class OrderedRows:
         first = len(hinted)
         place = np.append(np.arange(first), first + order_rows(X[first:], weight[first:]))
         arranged = ArrayRows(X[place], threads=rows.threads).weighed(weight[place])
-        return cls(arranged, np.arange(first), arranged.sum(Moments.of))
+        return cls(arranged, np.arange(first), arranged.sum(ColumnMoments.of))

@@ -133,7 +133,7 @@ def _backward(
     return gradient
 
 
-class _Told:
+class _HintedPart:
     """Some hinted rows, with room for their probabilities, so that an evaluation allocates little."""
 
     def __init__(self, Z: np.ndarray, weight: np.ndarray, which: slice, k: int) -> None:
@@ -209,7 +209,7 @@ class Objective:
         of_told = float(weight.sum())
         total = rows.total_weight + (0.0 if len(told) else of_told)
         self._share = 1.0 / total
-        self._few = [_Told(Z, weight / total, which, n_clusters) for which in row_blocks(len(Z))]
+        self._few = [_HintedPart(Z, weight / total, which, n_clusters) for which in row_blocks(len(Z))]
         self.shape = (n_clusters, Z.shape[1] + 1)
         self._offset = offset
         self._scale = np.append(np.ones(Z.shape[1]) if scale is None else scale, 1.0)
@@ -288,7 +288,7 @@ class Objective:
         gradient[:, :-1] -= 2.0 * self._alpha * W[:, :-1]
         return value, gradient
 
-    def _over_told(self, work: Callable[[_Told], T]) -> T:
+    def _over_told(self, work: Callable[[_HintedPart], T]) -> T:
         """Add up what `work` says of the hinted rows."""
         if len(self._few) == 1:  # so it mostly is, and small fits are made of many small steps
             return work(self._few[0])

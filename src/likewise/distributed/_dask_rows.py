@@ -18,7 +18,7 @@ from likewise._blocks import Column, Recipe, Rows, Work, added
 from likewise._optional import require
 from likewise.distributed import _worker
 from likewise.distributed._cluster_errors import explained, gathered
-from likewise.distributed._worker import Chunk, Look, Passing
+from likewise.distributed._worker import Chunk, ColumnAccess, PassTask
 
 T = TypeVar("T")
 
@@ -231,7 +231,7 @@ class DaskRows(Rows):
         if isinstance(column, DaskColumn):
             left = column.version if becomes is None else uuid.uuid4().hex
             alive = _alive(self.client.id) - ({column.name} if last else set())
-            look = Look(
+            look = ColumnAccess(
                 column.name,
                 alive,
                 column.version,
@@ -246,7 +246,7 @@ class DaskRows(Rows):
         with _lock:
             spaces = list(self._spaces)
         wanted_spaces = frozenset(_worker.token_of(rows._space) for rows in spaces)
-        passing = Passing(
+        passing = PassTask(
             functions, self._space, wanted_spaces, self.client.id, self._data, look, together, last
         )
         wanted = None if only is None else frozenset(only)

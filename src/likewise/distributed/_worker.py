@@ -33,7 +33,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Look:
+class ColumnAccess:
     """What a pass does with a column: which one, the version that it finds and the one that it leaves."""
 
     column: str
@@ -47,7 +47,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Passing:
+class PassTask:
     """A pass, as a task is told of it: functions as bytes, which a worker reads once for all its chunks."""
 
     functions: bytes  # work, recipe
@@ -55,20 +55,20 @@ class Passing:
     spaces: frozenset[str]  # the tokens of what these rows are still to go through
     client: str
     data: str
-    look: Look | None
+    look: ColumnAccess | None
     together: bool  # add the blocks up
     last: bool  # no more passes over these rows are to be expected
 
 
 @dataclass
-class Part:
+class ChunkPart:
     """What is kept of a chunk for one column, block by block; None where it has yet to be made."""
 
     version: str
     blocks: list[np.ndarray | None]
 
 
-_parts: dict[tuple[str, str, int], Part] = {}
+_parts: dict[tuple[str, str, int], ChunkPart] = {}
 _lock = threading.RLock()  # a chunk may be let go while the lock is held
 # What is kept of a chunk goes with it, also where a fit ended in an error: the chunks that are watched, and
 # the parts of columns that belong to each.
@@ -88,13 +88,13 @@ def _read(functions: bytes) -> tuple[Any, ...]:
 
 
 def go_through(
-    X: np.ndarray, weight: np.ndarray | None, chunk: Chunk, passing: Passing, only: tuple[int, ...] | None
+    X: np.ndarray, weight: np.ndarray | None, chunk: Chunk, passing: PassTask, only: tuple[int, ...] | None
 ) -> Any:
     """Give the blocks of a chunk to the pass's function; return what it returns, for each or added up."""
     work, recipe = _read(passing.functions)
     _watch(X, passing.data, chunk)
     X = np.ascontiguousarray(X)
-    kept = _Kept(chunk, passing, recipe)
+    kept = _KeptPart(chunk, passing, recipe)
     X = gone_through(X, chunk, passing)
     found = []
     for at, rows in enumerate(chunk.blocks):
@@ -130,7 +130,7 @@ def token_of(functions: bytes) -> str:
     return hashlib.blake2b(functions, digest_size=16).hexdigest()
 
 
-def gone_through(X: np.ndarray, chunk: Chunk, passing: Passing) -> np.ndarray:
+def gone_through(X: np.ndarray, chunk: Chunk, passing: PassTask) -> np.ndarray:
     """Return what functions make of the rows of a chunk, which is kept if there is room."""
     functions = _read(passing.through)
     key = (passing.data, token_of(passing.through), chunk.number)
@@ -183,14 +183,14 @@ def weight_of(weight: np.ndarray | None, part: slice) -> np.ndarray:
     return _threads.ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
 
 
-class _Kept:
+class _KeptPart:
     """The part of a column that belongs to a chunk, taken while the chunk is gone through."""
 
-    def __init__(self, chunk: Chunk, passing: Passing, recipe: Callable[..., Any] | None) -> None:
+    def __init__(self, chunk: Chunk, passing: PassTask, recipe: Callable[..., Any] | None) -> None:
         look, client = passing.look, passing.client
         self._look, self._recipe = look, recipe
         self._chunk = (passing.data, chunk.number)
-        self._here: Part | None = None
+        self._here: ChunkPart | None = None
         if look is None:
             return
         self._key = (client, look.column, chunk.number)
@@ -199,7 +199,7 @@ class _Kept:
                 _parts.pop(key, None)
             self._here = _parts.pop(self._key, None)
         if look.kept and (self._here is None or self._here.version != look.found):
-            self._here = Part(look.found, [None] * len(chunk.blocks))
+            self._here = ChunkPart(look.found, [None] * len(chunk.blocks))
 
     def show(self, block: Block, at: int) -> None:
         """Let a block, the chunk's number `at`, show what the column holds of it."""

@@ -46,7 +46,7 @@ class PairwiseScores:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ContingencyTable:
     """The non-zero cells and the two margins of a contingency table."""
 
     cells: IntArray
@@ -55,7 +55,7 @@ class Table:
     largest: IntArray  # the largest cell of each cluster
 
     @classmethod
-    def of(cls, true: IntArray, pred: IntArray) -> Table:
+    def of(cls, true: IntArray, pred: IntArray) -> ContingencyTable:
         """Count the cells of two arrays of codes."""
         table = sparse.csc_array(contingency_matrix(true, pred, sparse=True, dtype=np.int64))
         return cls(
@@ -125,7 +125,7 @@ def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> Pai
     >>> pairwise_precision_recall_f(["a", "a", "a", "b"], [0, 0, 1, 1])
     PairwiseScores(precision=0.5, recall=0.333..., f=0.4)
     """
-    return Table.of(*paired_codes(labels_true, labels_pred)).pairwise()
+    return ContingencyTable.of(*paired_codes(labels_true, labels_pred)).pairwise()
 
 
 def pairwise_f(labels_true: ArrayLike, labels_pred: Any) -> float:
@@ -177,4 +177,4 @@ def purity_score(labels_true: ArrayLike, labels_pred: Any) -> float:
     >>> purity_score(["a", "a", "a", "b"], [0, 0, 1, 1])
     0.75
     """
-    return Table.of(*paired_codes(labels_true, labels_pred)).purity()
+    return ContingencyTable.of(*paired_codes(labels_true, labels_pred)).purity()

@@ -183,7 +183,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoreEstimate:
     """A score, where higher is better, and its standard error."""
 
     value: float
@@ -194,12 +194,12 @@ def _sort_of(answers: IntArray, is_triplet: npt.NDArray[np.bool_]) -> IntArray:
     return np.where(is_triplet, np.where(answers == NEITHER, 3, 2), answers)
 
 
-def _mean(values: FloatArray, weights: FloatArray) -> Scored:
+def _mean(values: FloatArray, weights: FloatArray) -> ScoreEstimate:
     mean = float(weights @ values) / float(weights.sum())
-    return Scored(mean, float(np.sqrt((weights**2) @ (values - mean) ** 2) / weights.sum()))
+    return ScoreEstimate(mean, float(np.sqrt((weights**2) @ (values - mean) ** 2) / weights.sum()))
 
 
-def _agreement(held: HeldOut) -> Scored:
+def _agreement(held: HeldOut) -> ScoreEstimate:
     """Return (o - e) / (1 - e), with the observed accuracy o and the accuracy e expected by chance."""
     observed = _mean(held.right.astype(np.float64), held.weights)
     predicted = _sort_of(held.predicted, held.is_triplet)
@@ -212,31 +212,31 @@ def _agreement(held: HeldOut) -> Scored:
             by_chance += given * said / (n_answers * total) if total else 0.0
     by_chance /= held.weights.sum()
     if 1 - by_chance < 1e-12:  # only one type of answer, which is always predicted
-        return Scored(0.0, 0.0)
-    return Scored((observed.value - by_chance) / (1 - by_chance), observed.error / (1 - by_chance))
+        return ScoreEstimate(0.0, 0.0)
+    return ScoreEstimate((observed.value - by_chance) / (1 - by_chance), observed.error / (1 - by_chance))
 
 
-def _accuracy(held: HeldOut) -> Scored:
+def _accuracy(held: HeldOut) -> ScoreEstimate:
     return _mean(held.right.astype(np.float64), held.weights)
 
 
-def _balanced_accuracy(held: HeldOut) -> Scored:
+def _balanced_accuracy(held: HeldOut) -> ScoreEstimate:
     parts = [
         _mean(held.right[use].astype(np.float64), held.weights[use])
         for sort in range(4)
         if (use := held.strata == sort).any()
     ]
     error = np.sqrt(sum(part.error**2 for part in parts)) / len(parts)
-    return Scored(float(np.mean([part.value for part in parts])), float(error))
+    return ScoreEstimate(float(np.mean([part.value for part in parts])), float(error))
 
 
-def _log_score(held: HeldOut) -> Scored:
+def _log_score(held: HeldOut) -> ScoreEstimate:
     chance = held.chances[np.arange(len(held)), held.answers]
     n_answers = np.where(held.is_triplet, len(TRIPLET_ANSWERS), 2)
     return _mean(np.log2((1 - _DOUBT) * chance + _DOUBT / n_answers), held.weights)
 
 
-_SCORES: dict[str, Callable[[HeldOut], Scored]] = {
+_SCORES: dict[str, Callable[[HeldOut], ScoreEstimate]] = {
     "accuracy": _accuracy,
     "agreement": _agreement,
     "balanced_accuracy": _balanced_accuracy,
@@ -254,12 +254,12 @@ def usual_scoring(folds: Sequence[HintFold]) -> HintScoring:
     return "agreement" if len(together) and together.mean() < _FEW_TOGETHER else "accuracy"
 
 
-def check_scoring(scoring: Any) -> Callable[[HeldOut], Scored]:
+def check_scoring(scoring: Any) -> Callable[[HeldOut], ScoreEstimate]:
     """Return the scoring function for a name, or wrap a function."""
     if isinstance(scoring, str) and scoring in _SCORES:
         score = _SCORES[scoring]
         return lambda held: score(replace(held, weights=held.weights / held.weights.max()))
     if callable(scoring):
-        return lambda held: Scored(float(scoring(held)), np.nan)
+        return lambda held: ScoreEstimate(float(scoring(held)), np.nan)
     names = ", ".join(map(repr, get_args(HintScoring)))
     raise ValueError(f"scoring must be one of {names}, or a function of a HeldOut; got {scoring!r}.")

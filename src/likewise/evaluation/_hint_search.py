@@ -20,7 +20,7 @@ from likewise._compat import (
     check_random_state,
     with_callbacks,
 )
-from likewise.base import Progress, integer, warn_caller
+from likewise.base import FitProgress, integer, warn_caller
 from likewise.evaluation._hint_cv import (
     FoldResult,
     HintValidation,
@@ -346,7 +346,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         n_fits = len(candidates) * len(folds)
         flat: list[Any] = [None] * n_fits
         tasks = ((candidate.estimator, fold) for candidate in candidates for fold in folds)
-        watch = Progress(self, X, 1)
+        watch = FitProgress(self, X, 1)
         watch.begin(n_fits)
         fits = run_fits(tasks, X, self.as_links, self.n_jobs, self.error_score)
         for n_done, (place, result) in enumerate(fits, start=1):

@@ -15,7 +15,7 @@ from sklearn.metrics import (
 )
 
 from likewise._repr_html import render_table
-from likewise.evaluation._agreement import Table
+from likewise.evaluation._agreement import ContingencyTable
 from likewise.evaluation._codes import check_same_rows, paired_codes
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def scores(
         mask = _mask(supervision, rows)
         true, pred = true[mask], pred[mask]
         true, pred = np.unique(true, return_inverse=True)[1], np.unique(pred, return_inverse=True)[1]
-    table = Table.of(true, pred)
+    table = ContingencyTable.of(true, pred)
     pairs = table.pairwise()
     return Scores(
         ari=float(adjusted_rand_score(true, pred)),

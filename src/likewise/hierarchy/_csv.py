@@ -43,7 +43,7 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
     rows = csv_rows(text, first_line, problems)
     header = [cell.strip().lower() for cell in next(rows, (0, []))[1]]
     _check_header(header, f"{path}:{first_line}")
-    table = _Table(header, problems)
+    table = _EdgeTable(header, problems)
     for line, row in rows:
         table.add(line, row)
     problems.settle()
@@ -69,7 +69,7 @@ def _check_header(header: list[str], where: str) -> None:
         raise FileFormatError(f"{said}: a name occurs twice.")
 
 
-class _Table:
+class _EdgeTable:
     """The lines of a table of edges, and what is wrong with them."""
 
     def __init__(self, header: list[str], problems: Problems) -> None:

@@ -31,10 +31,10 @@ class Node:
 
 def read_tree(text: str, path: str) -> Node:
     """Return the outermost node of the one tree in a text."""
-    return _Reader(text, path).tree()
+    return _NewickReader(text, path).tree()
 
 
-class _Reader:
+class _NewickReader:
     def __init__(self, text: str, path: str) -> None:
         self.text, self.path, self.line = text, path, 1
         self.names: dict[str, int] = {}

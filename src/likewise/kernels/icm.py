@@ -24,7 +24,7 @@ import numpy as np
 from likewise.kernels._njit import njit
 
 
-class Problem(NamedTuple):
+class IcmProblem(NamedTuple):
     """What the labels are chosen for. All IN."""
 
     U: np.ndarray  # (m, k) the cost of each row in each cluster
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
     Q: np.ndarray  # (m, H)
 
 
-class State(NamedTuple):
+class IcmState(NamedTuple):
     """The labels, and the cells of the groups that follow from them. All OUT."""
 
     labels: np.ndarray  # (m,)

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from likewise._blocks import Block, Rows, as_rows
-from likewise.base import Progress
-from likewise.kmeans._linked_rows import Placed
+from likewise.base import FitProgress
+from likewise.kmeans._linked_rows import HintedPlacement
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._reseed import moves_to_empty
 from likewise.kmeans._stats import (
     NOBODY,
     ClusterStats,
-    Held,
+    FixedLabels,
     all_in_one,
     assign_rows,
     label_recipe,
@@ -28,14 +28,14 @@ from likewise.kmeans._stats import (
 _PATIENCE = 5
 
 
-class HintedRows(Protocol):
+class HintedRowPlacer(Protocol):
     """Rows whose clusters depend on hints. `place` labels them given centres and metric."""
 
     rows: np.ndarray
     X: np.ndarray
     weight: np.ndarray
 
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
         """Label the rows."""
 
     def units(self) -> np.ndarray:
@@ -82,7 +82,7 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False)
-class Assigned:
+class AssignmentPass:
     """What one pass over the rows found; their labels stay where the rows are.
 
     Attributes
@@ -103,19 +103,19 @@ class Assigned:
     objective: float
     nearest: np.ndarray
     told: np.ndarray
-    held: Held
+    held: FixedLabels
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class KMeansFit:
     """Where one start ended: centres, metric, and the rows held apart from their nearest cluster.
 
-    These say the labels of all rows (:meth:`Steps.labels_of`), so none but the last fit's need be kept.
+    These say the labels of all rows (:meth:`KMeansSteps.labels_of`), so none but the last fit's need be kept.
     """
 
     centers: np.ndarray
     metric: Metric
-    assigned: Assigned
+    assigned: AssignmentPass
     n_iter: int
     converged: bool
     start: Start
@@ -126,7 +126,7 @@ class Fit:
         return self.assigned.objective
 
 
-class Steps:
+class KMeansSteps:
     """The two steps of an iteration, over all rows: free rows in bulk, hinted rows in one place.
 
     The rows named by hints were gathered once. A pass over the blocks is given the centres, the metric and
@@ -138,7 +138,7 @@ class Steps:
         X: np.ndarray | Rows,
         n_clusters: int,
         *,
-        hinted: HintedRows | None = None,
+        hinted: HintedRowPlacer | None = None,
         learning: Learning | None = None,
         watch: np.ndarray = NOBODY,
         fill: bool = True,
@@ -147,10 +147,10 @@ class Steps:
         self._fill = fill  # a cluster without rows gets some
         self.hinted, self.learning = hinted, learning
         self._labels = self.rows.column(np.int32, all_in_one)
-        self._labels_are: Assigned | None = None
+        self._labels_are: AssignmentPass | None = None
         self._watch = watch if hinted is None else hinted.rows
         diagonal = learning is None or learning.diagonal
-        held = Held.none() if hinted is None else Held(hinted.rows, np.zeros_like(hinted.rows))
+        held = FixedLabels.none() if hinted is None else FixedLabels(hinted.rows, np.zeros_like(hinted.rows))
         self._free_second = self.second = second_moment(self.rows, diagonal=diagonal, held=held)
         if hinted is not None:
             told = as_rows(hinted.X, weight=hinted.weight)
@@ -160,14 +160,14 @@ class Steps:
         self._scale = np.where(spread > 0, spread, 1.0)
         self.variance = float(np.square(spread).mean())  # X is centred
 
-    def assign(self, centers: np.ndarray, metric: Metric, told: np.ndarray | None) -> Assigned:
+    def assign(self, centers: np.ndarray, metric: Metric, told: np.ndarray | None) -> AssignmentPass:
         """Label every row, given where the rows that hints speak of were before (None: nowhere)."""
         moments = moments_of(metric) or (self.learning.moments if self.learning else None)
-        held = Held.none()
+        held = FixedLabels.none()
         placed = None
         if self.hinted is not None:
             placed = self.hinted.place(metric, centers, None if told is None else told.astype(np.int64))
-            held = Held(self.hinted.rows, placed.labels)
+            held = FixedLabels(self.hinted.rows, placed.labels)
         stats = assign_rows(
             self.rows, self._labels, centers, metric, moments=moments, held=held, watch=self._watch
         )
@@ -180,11 +180,11 @@ class Steps:
             nearest = placed.nearest
         if self._fill and (stats.counts == 0).any():
             stats, held = self._reseed(stats, held, centers, metric, moments)
-        done = Assigned(stats, objective, nearest, stats.watched, held)
+        done = AssignmentPass(stats, objective, nearest, stats.watched, held)
         self._labels_are = done
         return done
 
-    def labels_of(self, fit: Fit, renumber: np.ndarray | None = None) -> Any:
+    def labels_of(self, fit: KMeansFit, renumber: np.ndarray | None = None) -> Any:
         """Return the labels that a fit stands for, and end here; they are there if its pass was the last."""
         if self._labels_are is not fit.assigned:
             # Its recipe is looked at when the labels are, so that no pass is made for nothing else.
@@ -193,8 +193,8 @@ class Steps:
         return self.rows.whole(self._labels, renumber)
 
     def _reseed(
-        self, stats: ClusterStats, held: Held, centers: np.ndarray, metric: Metric, moments: str | None
-    ) -> tuple[ClusterStats, Held]:
+        self, stats: ClusterStats, held: FixedLabels, centers: np.ndarray, metric: Metric, moments: str | None
+    ) -> tuple[ClusterStats, FixedLabels]:
         """Fill empty clusters, where rows can be found for them. Labels are written."""
         empty = np.flatnonzero(stats.counts == 0)
         moves = moves_to_empty(self.rows, self._labels, held, self.hinted, centers, metric, empty)
@@ -204,8 +204,8 @@ class Steps:
         before = np.concatenate([move.before for move in moves])
         labels = np.repeat([move.cluster for move in moves], [len(move.rows) for move in moves])
         every, first = np.unique(np.concatenate([rows, held.rows]), return_index=True)
-        held = Held(every, np.concatenate([labels, held.labels])[first].astype(np.int32))
-        watched, k = Held(self._watch, self._watch), self.k
+        held = FixedLabels(every, np.concatenate([labels, held.labels])[first].astype(np.int32))
+        watched, k = FixedLabels(self._watch, self._watch), self.k
 
         def move(block: Block) -> ClusterStats:
             assert block.kept is not None
@@ -273,15 +273,15 @@ def _weighted_squares(counts: np.ndarray, centers: np.ndarray, ndim: int) -> np.
 
 
 def alternate(
-    steps: Steps,
+    steps: KMeansSteps,
     start: Start,
     *,
     max_iter: int,
     shift_tol: float,
     cost_tol: float,
     learn_by: int,
-    progress: Progress | None = None,
-) -> Fit:
+    progress: FitProgress | None = None,
+) -> KMeansFit:
     """Alternate the two steps from the given start until the labels settle.
 
     Fitting the metric may raise the objective, so the best state since the metric was first fitted is
@@ -291,14 +291,14 @@ def alternate(
     """
     centers, metric = start.centers, start.metric
     learn = start.learn and steps.learning is not None
-    best: Fit | None = None
+    best: KMeansFit | None = None
     told = start.told
     stale = 0
     near = False
     last_objective = np.inf
     for n_iter in range(start.done + 1, max_iter + 1):
         found = steps.assign(centers, metric, told)
-        here = Fit(centers, metric, found, n_iter, True, start)
+        here = KMeansFit(centers, metric, found, n_iter, True, start)
         objective = found.objective
         stop = progress.step() if progress is not None else False
         # In a start's first pass the labels before it were not its own.
@@ -318,7 +318,7 @@ def alternate(
         moved, metric = steps.update(found.told, found.stats, centers, metric, learn)
         near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
         centers, told = moved, found.told
-    last = Fit(centers, metric, steps.assign(centers, metric, told), max_iter, False, start)
+    last = KMeansFit(centers, metric, steps.assign(centers, metric, told), max_iter, False, start)
     if best is not None and best.objective < last.objective:
         last = replace(best, n_iter=max_iter)
     return replace(last, converged=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likewise._blocks import Rows
-from likewise._hinted import Named
-from likewise.kmeans._linked_rows import Placed
+from likewise._hinted import HintedSubset
+from likewise.kmeans._linked_rows import HintedPlacement
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import mean_squared_distance
 from likewise.supervision import Supervision
@@ -73,7 +73,7 @@ class AssignmentProblem:
 class AssignedRows:
     """The hinted rows of a member that assigns them with its own `assign_hinted_rows`."""
 
-    def __init__(self, member: KMeansFamily, X: Rows, named: Named) -> None:
+    def __init__(self, member: KMeansFamily, X: Rows, named: HintedSubset) -> None:
         self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
         self._member, self._all_rows, self._hints = member, X, named.hints
         # A row of weight 0 still goes to its nearest cluster if its hints leave it the choice.
@@ -84,14 +84,14 @@ class AssignedRows:
         """The mean squared distance between two rows, multiplied by the unit of the row weights."""
         return mean_squared_distance(self._all_rows) * self._member._weight_unit
 
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
         """Assign the rows and compute their contribution to the objective."""
         costs = metric.costs(self.X, centers)
         problem = AssignmentProblem(self._hints, costs * self._positive_weight[:, None], previous, self)
         labels = self._check_labels(self._member.assign_hinted_rows(problem), len(centers))
         energy = float(self.weight @ costs[np.arange(len(labels)), labels])
         energy += self._member.compute_penalty(labels, problem)
-        return Placed(labels, energy, costs.argmin(axis=1))
+        return HintedPlacement(labels, energy, costs.argmin(axis=1))
 
     def _check_labels(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         labels = np.asarray(labels)

@@ -17,16 +17,24 @@ from likewise._compat import (
     check_random_state,
     with_callbacks,
 )
-from likewise._hinted import Named
+from likewise._hinted import HintedSubset
 from likewise._threads import n_threads
-from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real
-from likewise.kmeans._alternation import Fit, HintedRows, Learning, Start, Steps, alternate, means_of
+from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real
+from likewise.kmeans._alternation import (
+    HintedRowPlacer,
+    KMeansFit,
+    KMeansSteps,
+    Learning,
+    Start,
+    alternate,
+    means_of,
+)
 from likewise.kmeans._assignment import AssignedRows, AssignmentProblem
 from likewise.kmeans._metric import Metric
 from likewise.kmeans._stats import mean_row
 from likewise.seeding import (
     MANY_ROWS,
-    Tied,
+    ComponentCentroids,
     breaks_clearly_less,
     extend_seeds,
     fewest_broken,
@@ -204,17 +212,19 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             return self._soft_closure(hints, rows=rows)
         return self._hard_closure(hints, rows)
 
-    def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> HintedRows | None:
+    def _hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> HintedRowPlacer | None:
         """Return the rows whose clusters depend on hints, or None."""
         if not named.hints or type(self).assign_hinted_rows is KMeansFamily.assign_hinted_rows:
             return None
         return AssignedRows(self, X, named)
 
-    def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[HintedRows | None, Learning | None]:
+    def _parts(
+        self, X: Rows, named: HintedSubset, rng: Any
+    ) -> tuple[HintedRowPlacer | None, Learning | None]:
         """Return the rows whose clusters depend on hints and how a metric is learned; both may be None."""
         return self._hinted_rows(X, named, rng), None
 
-    def _suggested_metric(self, X: Rows, named: Named) -> Metric | None:
+    def _suggested_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
         """Return the metric that the must-links suggest, or None if no metric is learned."""
         return None
 
@@ -226,11 +236,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return how many of the first starts take their centres from the hints."""
         return 1
 
-    def _seeds(self, named: Named, draws: Rows, rng: Any) -> np.ndarray:
+    def _seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
         """Return the starting centres that the hints suggest; the remaining ones are drawn from `draws`."""
         return seeds_from_closure(named.X, named.closure, self.n_clusters, named.weight, rng, draws=draws)
 
-    def _order(self, fit: Fit, named: Named) -> np.ndarray | None:
+    def _order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray | None:
         """Return the order in which clusters are numbered, or None to leave the numbers as they are."""
         return None
 
@@ -277,11 +287,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         middle = mean_row(rows)
         rows = rows.through(partial(less, middle))  # distances lose fewer digits around the origin
-        named = Named.of(rows, told, few, closure)
+        named = HintedSubset.of(rows, told, few, closure)
         plan, unlinked = self._plan(rows, named, middle, rng), None
         if plan.steps.learning is not None and plan.steps.hinted is not None and is_auto(self.init):
-            unlinked = self._plan(rows, Named.none(rows), middle, unlinked_rng)
-        progress = Progress(self, X, plan.n_runs + (0 if unlinked is None else unlinked.n_runs + 1))
+            unlinked = self._plan(rows, HintedSubset.none(rows), middle, unlinked_rng)
+        progress = FitProgress(self, X, plan.n_runs + (0 if unlinked is None else unlinked.n_runs + 1))
         if unlinked is None:
             best = self._best(plan, self.max_iter, progress)
         else:
@@ -299,10 +309,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         progress.finish()
         return self
 
-    def _plan(self, X: Rows, named: Named, middle: Any, rng: Any) -> Plan:
+    def _plan(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> Plan:
         """Return the steps and the starts of a fit with these hints."""
         hinted, learning = self._parts(X, named, rng)
-        steps = Steps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
+        steps = KMeansSteps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
         starts = self._starts(X, named, middle, rng)
         on = None
         if len(X) > MANY_ROWS and len(starts) > 1:
@@ -310,8 +320,13 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return Plan(steps, starts, named.hints, on)
 
     def _on_few(
-        self, X: Rows, named: Named, hinted: HintedRows | None, learning: Learning | None, rng: Any
-    ) -> Steps | None:
+        self,
+        X: Rows,
+        named: HintedSubset,
+        hinted: HintedRowPlacer | None,
+        learning: Learning | None,
+        rng: Any,
+    ) -> KMeansSteps | None:
         """Return the steps over the hinted rows and a sample, weighted to represent all other rows.
 
         Starts are tried on these if there are very many rows. None if the whole sample has weight 0.
@@ -328,13 +343,13 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         if hinted is not None:
             hinted = copy(hinted)
             hinted.rows = told
-        return Steps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
+        return KMeansSteps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
 
-    def _best(self, plan: Plan, max_iter: int, progress: Progress | None = None) -> Fit:
+    def _best(self, plan: Plan, max_iter: int, progress: FitProgress | None = None) -> KMeansFit:
         """Run the starts, or only the promising ones, to convergence and choose among them."""
         return _choose(self._finished(plan, max_iter, progress), plan.steps.hinted, plan.hints)
 
-    def _finished(self, plan: Plan, max_iter: int, progress: Progress | None) -> list[Fit]:
+    def _finished(self, plan: Plan, max_iter: int, progress: FitProgress | None) -> list[KMeansFit]:
         """Return the fits of all starts, or of the promising ones if starts are tried first."""
         starts, hinted = plan.starts, plan.steps.hinted
         if plan.tries_first:
@@ -346,8 +361,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return [self._follow(plan.steps, start, max_iter, max_iter // 2, progress) for start in starts]
 
     def _follow(
-        self, steps: Steps, start: Start, max_iter: int, learn_by: int, progress: Progress | None
-    ) -> Fit:
+        self, steps: KMeansSteps, start: Start, max_iter: int, learn_by: int, progress: FitProgress | None
+    ) -> KMeansFit:
         """Run one start to convergence."""
         if progress is not None:
             progress.begin(max_iter)
@@ -364,7 +379,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             progress.end()
         return fit
 
-    def _best_with_unlinked(self, plan: Plan, unlinked: Plan, progress: Progress) -> Fit:
+    def _best_with_unlinked(self, plan: Plan, unlinked: Plan, progress: FitProgress) -> KMeansFit:
         """Fit without links, continue that fit with links, and choose between the result and the other fits.
 
         Few links can lead the starts to a poorer optimum than no links. Another fit therefore replaces the
@@ -381,7 +396,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
                 best = fit
         return best
 
-    def _starts(self, X: Rows, named: Named, middle: Any, rng: Any) -> list[Start]:
+    def _starts(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
 
         If a metric is learned, every third start uses the metric that the must-links suggest from the
@@ -394,7 +409,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             return [Start(given * self._row_unit - middle, plain)]
         suggested = self._suggested_metric(X, named)
         hinted = self._n_hinted_starts(named.hints) if self.init != "k-means++" and named.hints else 0
-        spaces: dict[int, tuple[Named, Rows]] = {}
+        spaces: dict[int, tuple[HintedSubset, Rows]] = {}
         starts = []
         for number in range(self._n_starts(named.hints)):
             metric = plain if suggested is None or number % 3 else suggested
@@ -408,17 +423,19 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
         return starts
 
-    def _space(self, X: Rows, named: Named, metric: Metric | None, rng: Any) -> tuple[Named, Rows]:
+    def _space(
+        self, X: Rows, named: HintedSubset, metric: Metric | None, rng: Any
+    ) -> tuple[HintedSubset, Rows]:
         """Return the hinted rows mapped by a metric, and the mapped rows from which seeds are drawn."""
         if metric is not None:
             X = X.through(metric.embed)
             named = named.through(X)
         if len(X) <= MANY_ROWS:
             return named, X
-        tied = Tied.of(named.X, named.closure, named.weight, named.rows)
+        tied = ComponentCentroids.of(named.X, named.closure, named.weight, named.rows)
         return named, overdrawn(X, self.n_clusters, tied, rng)
 
-    def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
+    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
         self.labels_ = labels
         self._assigned_to = (fit.centers + middle).astype(middle.dtype)
         self.n_iter_ = fit.n_iter
@@ -502,10 +519,10 @@ class Plan:
     With very many rows, starts are tried `on` the steps over a sample of the rows.
     """
 
-    steps: Steps
+    steps: KMeansSteps
     starts: list[Start]
     hints: Supervision
-    on: Steps | None = None
+    on: KMeansSteps | None = None
 
     @property
     def tries_first(self) -> bool:
@@ -541,12 +558,12 @@ def _cost(metric: Metric, centers: np.ndarray, block: Block) -> float:
     return float(block.weight @ metric.costs(block.X, centers).min(axis=1))
 
 
-def _in_order(fit: Fit, order: np.ndarray) -> Fit:
+def _in_order(fit: KMeansFit, order: np.ndarray) -> KMeansFit:
     """Return a fit with reordered centres; the labels of its rows keep the old numbers."""
     return replace(fit, centers=fit.centers[order])
 
 
-def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> Fit:
+def _choose(fits: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Supervision) -> KMeansFit:
     """Choose among fits by how well the clusters explain the hints, then by the objective.
 
     The objective alone is not enough: it covers all rows, of which few are hinted, so that clusters that
@@ -564,7 +581,7 @@ def _choose(fits: list[Fit], hinted: HintedRows | None, hints: Supervision) -> F
     return _lowest(plain or equal)
 
 
-def _lowest(fits: list[Fit]) -> Fit:
+def _lowest(fits: list[KMeansFit]) -> KMeansFit:
     """Return the first fit whose objective is the lowest, up to rounding.
 
     Starts often end in the same clusters with other numbers; rounding must not decide between them.
@@ -574,7 +591,7 @@ def _lowest(fits: list[Fit]) -> Fit:
     return next(fit for fit in fits if not fit.objective > bound)
 
 
-def _promising(tried: list[Fit], hinted: HintedRows | None, hints: Supervision) -> list[Start]:
+def _promising(tried: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Supervision) -> list[Start]:
     """Return the starts to continue after a few iterations: the best with and without an initial metric.
 
     The first iterations decide which classes a cluster unites, so little is lost by not finishing the

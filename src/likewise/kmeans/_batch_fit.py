@@ -12,15 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise._blocks import ArrayRows, Block, Recipe, Rows, drawn_rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._hinted import Named
+from likewise._hinted import HintedSubset
 from likewise._threads import n_threads
-from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
-from likewise.kmeans._alternation import Start, Steps
+from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.kmeans._alternation import KMeansSteps, Start
 from likewise.kmeans._base import Plan, less
 from likewise.kmeans._linked_rows import LinkedRows
-from likewise.kmeans._running_sums import SPAN, Batch, Running
+from likewise.kmeans._running_sums import SPAN, Batch, RunningClusters
 from likewise.kmeans._soft import SoftLinks
-from likewise.kmeans._stats import Held, label_recipe, mean_row
+from likewise.kmeans._stats import FixedLabels, label_recipe, mean_row
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
@@ -35,7 +35,7 @@ _SETTLE = 100
 _AT_ONCE = 8
 
 
-class FromBatches(SoftLinks):
+class BatchFitMixin(SoftLinks):
     """Members that process rows in batches and keep running sums."""
 
     n_iter_: int
@@ -93,7 +93,7 @@ class FromBatches(SoftLinks):
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         rng = self._rng = check_random_state(self.random_state)
         told, few = hints.named()
-        named = Named.of(rows, told, few, self._closure(few, told))
+        named = HintedSubset.of(rows, told, few, self._closure(few, told))
         n, size = len(rows), min(self.batch_size, len(rows))
         drawn, weight, share = _first_rows(rows, named, _FIRST * max(size, self.n_clusters), rng)
         middle = mean_row(ArrayRows(drawn).weighed(weight))
@@ -104,9 +104,9 @@ class FromBatches(SoftLinks):
         linked = None if every is None else every.sharing(share, self._penalty(first.rows))
         plan = self._beginning(first, linked, middle, rng)
 
-        progress = Progress(self, X, plan.n_runs + 1)
+        progress = FitProgress(self, X, plan.n_runs + 1)
         best = self._best(plan, _SETTLE, progress)
-        state = Running.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
+        state = RunningClusters.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
         state, where = self._step(state, first, linked, best.assigned.told, rng)
         lowest, stale, settled = np.inf, 0, self.max_no_improvement is None
         most = max(int(np.ceil((self.max_iter * n - first.size) / size)), 0)
@@ -169,7 +169,7 @@ class FromBatches(SoftLinks):
         self : object
             The updated clusterer.
         """
-        state: Running | None = getattr(self, "_running", None)
+        state: RunningClusters | None = getattr(self, "_running", None)
         rows, hints = self._check_batch(X, y, supervision, sample_weight, state)
         if state is None:
             self._rng = check_random_state(self.random_state)
@@ -177,7 +177,7 @@ class FromBatches(SoftLinks):
         told, few = hints.named()
         rows.threads = self._threads(rows)
         shifted = rows.through(partial(less, middle.astype(rows.dtype)))
-        named = Named.of(shifted, told, few, self._closure(few, told))
+        named = HintedSubset.of(shifted, told, few, self._closure(few, told))
         batch = Batch(shifted, named, len(rows))
         linked = self._linked(batch, rng, state)
         where = None
@@ -187,7 +187,7 @@ class FromBatches(SoftLinks):
             if isinstance(self.init, str):
                 best = self._best(plan, _SETTLE)
                 start, where = Start(best.centers, best.metric), best.assigned.told
-            state = Running.begin(middle, start, plan.steps.learning)
+            state = RunningClusters.begin(middle, start, plan.steps.learning)
         state, where = self._step(state, batch, linked, where, rng)
         self.n_iter_ = 1
         self._keep_running(state)
@@ -197,7 +197,13 @@ class FromBatches(SoftLinks):
     # ------------------------------------------------------------------ one batch
 
     def _batch(
-        self, X: np.ndarray, weight: np.ndarray, middle: np.ndarray, named: Named, size: int, share: float
+        self,
+        X: np.ndarray,
+        weight: np.ndarray,
+        middle: np.ndarray,
+        named: HintedSubset,
+        size: int,
+        share: float,
     ) -> Batch:
         """Return a batch of drawn rows, hinted rows first."""
         rows = ArrayRows(less(middle, X)).weighed(weight)
@@ -207,7 +213,7 @@ class FromBatches(SoftLinks):
     def _threads(self, rows: Rows) -> int:
         return n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
 
-    def _linked(self, batch: Batch, rng: Any, state: Running | None = None) -> LinkedRows | None:
+    def _linked(self, batch: Batch, rng: Any, state: RunningClusters | None = None) -> LinkedRows | None:
         """Return the linked rows of a batch; the rows seen before determine the penalty of links."""
         if "links" not in batch.named.hints.kinds:
             return None
@@ -220,16 +226,23 @@ class FromBatches(SoftLinks):
     def _beginning(self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any) -> Plan:
         """Return the steps on the first batch, and the starts drawn from it."""
         learning = self._learning(linked)
-        steps = Steps(batch.rows, self.n_clusters, hinted=linked, learning=learning, watch=batch.named.rows)
+        steps = KMeansSteps(
+            batch.rows, self.n_clusters, hinted=linked, learning=learning, watch=batch.named.rows
+        )
         starts = self._starts(batch.rows, batch.named, middle, rng)
         return Plan(steps, starts, batch.named.hints)
 
     def _step(
-        self, state: Running, batch: Batch, linked: LinkedRows | None, where: np.ndarray | None, rng: Any
-    ) -> tuple[Running, np.ndarray]:
+        self,
+        state: RunningClusters,
+        batch: Batch,
+        linked: LinkedRows | None,
+        where: np.ndarray | None,
+        rng: Any,
+    ) -> tuple[RunningClusters, np.ndarray]:
         """Process one batch, given the previous labels of its hinted rows; return also their new labels."""
         learning = self._learning(linked)
-        steps = Steps(
+        steps = KMeansSteps(
             batch.rows,
             self.n_clusters,
             hinted=linked,
@@ -244,7 +257,7 @@ class FromBatches(SoftLinks):
     # ------------------------------------------------------------------ input and output
 
     def _check_batch(
-        self, X: Any, y: Any, supervision: Any, sample_weight: Any, state: Running | None
+        self, X: Any, y: Any, supervision: Any, sample_weight: Any, state: RunningClusters | None
     ) -> tuple[Rows, Any]:
         """Validate the arguments of `partial_fit`."""
         self._check_parameters()
@@ -273,7 +286,7 @@ class FromBatches(SoftLinks):
             )
         return rows, hints
 
-    def _keep_running(self, state: Running) -> None:
+    def _keep_running(self, state: RunningClusters) -> None:
         self._running = state
         self._assigned_to = (state.centers + state.middle).astype(state.middle.dtype)
         self.cluster_centers_ = (self._assigned_to / self._row_unit).astype(state.middle.dtype)
@@ -282,12 +295,12 @@ class FromBatches(SoftLinks):
         self._metric = state.metric
         self._n_features_out = self.n_clusters
 
-    def _label(self, rows: Rows, named: Named, linked: LinkedRows | None, where: np.ndarray) -> int:
+    def _label(self, rows: Rows, named: HintedSubset, linked: LinkedRows | None, where: np.ndarray) -> int:
         """Label the rows with the current clusters; return the number of clusters that have rows."""
-        state, held = self._running, Held.none()
+        state, held = self._running, FixedLabels.none()
         if linked is not None:
             placed = linked.place(state.metric, state.centers, where.astype(np.int64))
-            held = Held(named.rows, placed.labels.astype(np.int32))
+            held = FixedLabels(named.rows, placed.labels.astype(np.int32))
         rows.threads = self._threads(rows)
         recipe = label_recipe(rows.dtype, state.centers, state.metric, held)
         labels = rows.column(np.int32, partial(_shifted, state.middle.astype(rows.dtype), recipe))
@@ -298,7 +311,7 @@ class FromBatches(SoftLinks):
 
 
 def _first_rows(
-    rows: Rows, named: Named, size: int, rng: np.random.RandomState
+    rows: Rows, named: HintedSubset, size: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Draw the first batch: rows, weights, and the factor for the weights of hinted rows."""
     size = min(size, len(rows))
@@ -312,7 +325,7 @@ def _first_rows(
 
 
 def _later_rows(
-    rows: Rows, named: Named, size: int, n_batches: int, rng: np.random.RandomState
+    rows: Rows, named: HintedSubset, size: int, n_batches: int, rng: np.random.RandomState
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Draw one batch after another: rows and weights, hinted rows first."""
     share = size / len(rows)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likewise._blocks import Rows
-from likewise._hinted import Named
+from likewise._hinted import HintedSubset
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._linked_rows import AFRESH, Placed, adjacency, descend, groups_of_rows, margins
+from likewise.kmeans._linked_rows import AFRESH, HintedPlacement, adjacency, descend, groups_of_rows, margins
 from likewise.kmeans._metric import Metric
 
 _MAX_STEPS = 200_000
@@ -25,7 +25,7 @@ class ApartComponents:
     every link is a colouring of this graph with k colours.
     """
 
-    def __init__(self, named: Named, k: int) -> None:
+    def __init__(self, named: HintedSubset, k: int) -> None:
         closure = named.closure
         self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
         names, self._node = np.unique(closure.component, return_inverse=True)
@@ -53,7 +53,7 @@ class ApartComponents:
         names = self._name_rows(self._first_rows[list(nodes)[:10]].tolist())
         return f"row{'s' if len(names) > 1 else ''} {', '.join(names)}{', …' if len(nodes) > 10 else ''}"
 
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
         """Label the components so that every link is satisfied and the cost is as low as a search finds."""
         from likewise.kernels import icm
 
@@ -66,7 +66,7 @@ class ApartComponents:
         # Breaking a link costs more than all rows together could gain.
         never = 1.0 + 2.0 * float((node_costs.max(axis=1) - node_costs.min(axis=1)).sum())
         no_rows = np.empty((0, 1))
-        problem = icm.Problem(
+        problem = icm.IcmProblem(
             node_costs, self._indptr, self._partner, self._edge,
             np.ones(len(self._edges), dtype=bool), np.ones(len(self._edges)), np.zeros((len(self._edges), 1)),
             0.0, 0.0, np.full(self._k, never),
@@ -90,7 +90,7 @@ class ApartComponents:
         ]
         best = int(np.argmin(cost))
         self._last = found[best]
-        return Placed(self._last[self._node], cost[best], costs.argmin(axis=1))
+        return HintedPlacement(self._last[self._node], cost[best], costs.argmin(axis=1))
 
     def units(self) -> np.ndarray:
         """Return the component of each row. Components are moved as a whole to fill an empty cluster."""
@@ -252,5 +252,5 @@ class COPKMeans(KMeansFamily):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
 
-    def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> ApartComponents | None:
+    def _hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> ApartComponents | None:
         return ApartComponents(named, self.n_clusters) if "links" in named.hints.kinds else None

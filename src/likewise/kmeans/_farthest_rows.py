@@ -15,7 +15,7 @@ _N_COLUMNS = 32
 _N_DRAWN = 32
 
 
-class Reach:
+class FarthestRows:
     """Finds ``D_h = max ||u - v||^2_{A_h}`` over rows u, v, and the pair that attains it.
 
     An exact search costs n^2 d for each new metric. A pair that is farthest under any metric lies on the

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from likewise._blocks import Rows
-from likewise._hinted import Named
-from likewise.kmeans._alternation import Fit
+from likewise._hinted import HintedSubset
+from likewise.kmeans._alternation import KMeansFit
 from likewise.kmeans._assignment import AssignmentProblem
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._stats import ClusterStats
@@ -72,7 +72,7 @@ class SeededKMeans(KMeansFamily):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"labels"})
 
-    def _seeds(self, named: Named, draws: Rows, rng: Any) -> np.ndarray:
+    def _seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
         hints = named.hints
         stats = ClusterStats.of(named.X, hints.label_codes, named.weight, len(hints.classes))
         if not (stats.counts > 0).all():
@@ -86,10 +86,10 @@ class SeededKMeans(KMeansFamily):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return self.n_init
 
-    def _order(self, fit: Fit, named: Named) -> np.ndarray:
+    def _order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray:
         return _class_order(fit.assigned.told, named.hints, self.n_clusters)
 
-    def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
+    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
         super()._keep(fit, labels, middle, named)
         self.classes_ = named.hints.classes
 

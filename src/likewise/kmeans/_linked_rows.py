@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils.extmath import row_norms
 
 from likewise._blocks import Rows
-from likewise._hinted import Named
-from likewise.kmeans._farthest_rows import Reach
+from likewise._hinted import HintedSubset
+from likewise.kmeans._farthest_rows import FarthestRows
 from likewise.kmeans._metric import Metric
-from likewise.supervision import Groups
+from likewise.supervision import RowGroups
 
 _MAX_ROUNDS = 20
 _MAX_SWEEPS = 20
@@ -21,7 +21,7 @@ AFRESH = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Placed:
+class HintedPlacement:
     """The clusters of the hinted rows."""
 
     labels: np.ndarray
@@ -47,7 +47,7 @@ class Penalty:
 class LinkedRows:
     """The rows that some link names, and the energy of their labels."""
 
-    def __init__(self, X: Rows, named: Named, penalty: Penalty, rng: np.random.RandomState) -> None:
+    def __init__(self, X: Rows, named: HintedSubset, penalty: Penalty, rng: np.random.RandomState) -> None:
         links = named.hints.links
         self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
         # A row of no weight still goes to its nearest cluster, if its links leave it the choice.
@@ -69,9 +69,9 @@ class LinkedRows:
         self._reach = None
         if penalty.reach is None and (self._is_cannot.any() or self._group_is_cannot.any()):
             grouped = self.X[np.unique(np.concatenate([[], *self._groups]).astype(np.int64))]
-            self._reach = Reach(X, self._difference[self._is_cannot], grouped, rng)
+            self._reach = FarthestRows(X, self._difference[self._is_cannot], grouped, rng)
 
-    def _set_groups(self, must: Groups, cannot: Groups) -> None:
+    def _set_groups(self, must: RowGroups, cannot: RowGroups) -> None:
         self._groups = [np.asarray(rows) for rows in (*must, *cannot)]
         self._group_is_cannot = np.repeat([False, True], [len(must), len(cannot)])
         self._group_said = np.concatenate([must.weights, cannot.weights])
@@ -117,7 +117,7 @@ class LinkedRows:
             self._known = (metric, (Z, row_norms(Z, squared=True), dist, X, Y, Q, reach, far))
         return self._known[1]
 
-    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> Placed:
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
         """Label the rows so that their energy is as low as can be found.
 
         Confident rows go first (largest gap between their two cheapest clusters; ties in the drawn order),
@@ -135,7 +135,7 @@ class LinkedRows:
             costs = metric.costs(self.X, centers)
         nearest = costs.argmin(axis=1)
         costs *= self._pull[:, None]
-        problem = icm.Problem(
+        problem = icm.IcmProblem(
             costs, self._indptr, self._partner, self._edge, self._is_cannot, self._weight, dist,
             float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
             self._group_ptr, self._group_of, self._group_is_cannot, self._group_weight, X, Y, Q,
@@ -144,7 +144,7 @@ class LinkedRows:
         starts = [AFRESH] if previous is None else [AFRESH, previous]
         found = [descend(problem, start, order, self._components) for start in starts]
         energy, labels = min(found, key=lambda pair: pair[0])
-        return Placed(labels, energy, nearest)
+        return HintedPlacement(labels, energy, nearest)
 
     def units(self) -> np.ndarray:
         """Return the component of each row: these move together."""
@@ -192,7 +192,7 @@ def descend(
 
     (m, k), G = problem.U.shape, len(problem.group_weight)
     cells = G if len(problem.X) else 0
-    state = icm.State(
+    state = icm.IcmState(
         np.full(m, -1), np.zeros((G, k)),
         np.zeros((cells, k, problem.X.shape[1])), np.zeros((cells, k, problem.Q.shape[1])),
     )  # fmt: skip

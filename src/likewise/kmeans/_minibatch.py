@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from likewise.base import Rule
-from likewise.kmeans._batch_fit import FromBatches
-from likewise.kmeans._running_sums import Running
+from likewise.kmeans._batch_fit import BatchFitMixin
+from likewise.kmeans._running_sums import RunningClusters
 from likewise.kmeans._soft import MetricKind, MPCKMeans, PCKMeans
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
 
 
-class MiniBatchPCKMeans(FromBatches, PCKMeans):
+class MiniBatchPCKMeans(BatchFitMixin, PCKMeans):
     """Pairwise-constrained k-means on batches of rows: links as soft penalties, Euclidean distance.
 
     Lowers the objective of :class:`PCKMeans`
@@ -101,7 +101,7 @@ class MiniBatchPCKMeans(FromBatches, PCKMeans):
     ([0.0, 9.0], 1000)
     """
 
-    parameter_rules: ClassVar[dict[str, Rule]] = {**PCKMeans.parameter_rules, **FromBatches.parameter_rules}
+    parameter_rules: ClassVar[dict[str, Rule]] = {**PCKMeans.parameter_rules, **BatchFitMixin.parameter_rules}
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class MiniBatchPCKMeans(FromBatches, PCKMeans):
         self.reassignment_ratio = reassignment_ratio
 
 
-class MiniBatchMPCKMeans(FromBatches, MPCKMeans):
+class MiniBatchMPCKMeans(BatchFitMixin, MPCKMeans):
     """Metric pairwise-constrained k-means on batches of rows: links guide the clusters and a learned metric.
 
     Lowers the objective of :class:`MPCKMeans` with a few rows at a time, as :class:`MiniBatchPCKMeans`
@@ -231,7 +231,7 @@ class MiniBatchMPCKMeans(FromBatches, MPCKMeans):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **MPCKMeans.parameter_rules,
-        **FromBatches.parameter_rules,
+        **BatchFitMixin.parameter_rules,
         "init": PCKMeans.parameter_rules["init"],  # not "auto": batches are never fitted without their links
     }
 
@@ -274,6 +274,6 @@ class MiniBatchMPCKMeans(FromBatches, MPCKMeans):
         self.max_no_improvement = max_no_improvement
         self.reassignment_ratio = reassignment_ratio
 
-    def _keep_running(self, state: Running) -> None:
+    def _keep_running(self, state: RunningClusters) -> None:
         super()._keep_running(state)
         self._keep_metric(state.metric)

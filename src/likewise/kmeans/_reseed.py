@@ -10,10 +10,10 @@ import numpy as np
 
 from likewise._blocks import Block, Column, Rows
 from likewise.kmeans._metric import Metric
-from likewise.kmeans._stats import Held
+from likewise.kmeans._stats import FixedLabels
 
 if TYPE_CHECKING:
-    from likewise.kmeans._alternation import HintedRows
+    from likewise.kmeans._alternation import HintedRowPlacer
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class Move:
 def moves_to_empty(
     X: Rows,
     labels: Column,
-    held: Held,
-    hinted: HintedRows | None,
+    held: FixedLabels,
+    hinted: HintedRowPlacer | None,
     centers: np.ndarray,
     metric: Metric,
     empty: np.ndarray,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likewise._blocks import ArrayRows, Rows
-from likewise._hinted import Named
-from likewise.kmeans._alternation import Learning, Start, Steps, means_of, scatter_within
+from likewise._hinted import HintedSubset
+from likewise.kmeans._alternation import KMeansSteps, Learning, Start, means_of, scatter_within
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._stats import NOBODY, ClusterStats
 from likewise.seeding import extend_seeds
@@ -36,13 +36,13 @@ class Batch:
     """
 
     rows: Rows
-    named: Named
+    named: HintedSubset
     size: int
     share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Running:
+class RunningClusters:
     """Sums over all rows seen so far, older ones faded if wanted, and the clusters that follow from them.
 
     Attributes
@@ -81,7 +81,7 @@ class Running:
     weight: float = 0.0
 
     @classmethod
-    def begin(cls, middle: np.ndarray, start: Start, learning: Learning | None) -> Running:
+    def begin(cls, middle: np.ndarray, start: Start, learning: Learning | None) -> RunningClusters:
         """Return the clusters of a start, no row seen."""
         k, d = start.centers.shape
         broken = np.zeros(_shape(k, d, learning))
@@ -114,8 +114,8 @@ class Running:
         return 2.0 * float(self._variance.sum())
 
     def after(
-        self, steps: Steps, told: np.ndarray | None, size: int, half_life: float | None
-    ) -> tuple[Running, np.ndarray]:
+        self, steps: KMeansSteps, told: np.ndarray | None, size: int, half_life: float | None
+    ) -> tuple[RunningClusters, np.ndarray]:
         """Take in a batch of `size` rows: label its rows, add them up, move the centres.
 
         Also returned is where the rows that hints speak of were put. With a half-life, rows seen that many
@@ -146,7 +146,7 @@ class Running:
         )
         return seen, found.told
 
-    def refilled(self, batch: Batch, ratio: float, rng: np.random.RandomState) -> Running:
+    def refilled(self, batch: Batch, ratio: float, rng: np.random.RandomState) -> RunningClusters:
         """Now and then give nearly empty clusters to the nearest others, and put their centres elsewhere.
 
         Nearly empty is a cluster that lately gained less than `ratio` of what the largest did. Its new centre
@@ -182,7 +182,7 @@ class Running:
         broken = self.broken if len(self.broken) == 1 else _united(self.broken, into)
         return replace(judged, stats=stats, broken=broken, centers=means_of(stats, centers))
 
-    def learned(self, learning: Learning) -> Running:
+    def learned(self, learning: Learning) -> RunningClusters:
         """Fit the metric to the scatter so far; from no more rows than centres and columns none is fitted."""
         k, d = self.centers.shape
         if self.n_rows <= k + d:

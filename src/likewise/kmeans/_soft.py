@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 
 from likewise._blocks import Rows, as_rows
-from likewise._hinted import Named
+from likewise._hinted import HintedSubset
 from likewise.base import Rule, choice, either, real
-from likewise.kmeans._alternation import Fit, Learning
+from likewise.kmeans._alternation import KMeansFit, Learning
 from likewise.kmeans._base import IS_ARRAY, KMeansFamily, is_auto
 from likewise.kmeans._linked_rows import LinkedRows, Penalty
 from likewise.kmeans._metric import Metric, inverse_metric
 from likewise.kmeans._stats import mean_squared_distance, second_moment
-from likewise.seeding import Tied
+from likewise.seeding import ComponentCentroids
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class SoftLinks(KMeansFamily, ABC):
         """Return how a metric is learned, or None."""
         return None
 
-    def _hinted_rows(self, X: Rows, named: Named, rng: Any) -> LinkedRows | None:
+    def _hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> LinkedRows | None:
         if "links" not in named.hints.kinds:
             return None
         return LinkedRows(X, named, self._penalty(X), rng)
@@ -215,7 +215,7 @@ class _LearnedMetric(SoftLinks):
         # A learned metric determines the scale of its distances.
         return Penalty(*self._link_weights(), alpha=0.0, beta=1.0, reach=None)
 
-    def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[LinkedRows | None, Learning]:
+    def _parts(self, X: Rows, named: HintedSubset, rng: Any) -> tuple[LinkedRows | None, Learning]:
         linked = self._hinted_rows(X, named, rng)
         return linked, self._learning(linked)
 
@@ -225,7 +225,7 @@ class _LearnedMetric(SoftLinks):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return 2  # one with each initial metric
 
-    def _suggested_metric(self, X: Rows, named: Named) -> Metric | None:
+    def _suggested_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
         """Return the inverse of the scatter within must-link components, shrunk towards that of all rows.
 
         The first is used by relevant component analysis; the second counts as one component of two rows.
@@ -233,7 +233,7 @@ class _LearnedMetric(SoftLinks):
         diagonal = self.metric == "diagonal"
         total = second_moment(X, diagonal=diagonal)
         spread = np.sqrt((total if diagonal else total.diagonal()) / X.total_weight)
-        tied = Tied.of(named.X, named.closure, named.weight)
+        tied = ComponentCentroids.of(named.X, named.closure, named.weight)
         weight = named.weight[tied.rows]
         within = np.asarray(named.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
         freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
@@ -243,7 +243,7 @@ class _LearnedMetric(SoftLinks):
         scale = np.where(spread > 0, spread, 1.0)
         return inverse_metric(scatter[None], np.array([freedom + one]), scale, self.regularization)
 
-    def _keep(self, fit: Fit, labels: Any, middle: np.ndarray, named: Named) -> None:
+    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
         super()._keep(fit, labels, middle, named)
         self._keep_metric(fit.metric)
 
@@ -363,7 +363,7 @@ class MPCKMeans(_LearnedMetric):
     True
     """
 
-    def _suggested_metric(self, X: Rows, named: Named) -> Metric | None:
+    def _suggested_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
         links = named.hints.links
         if is_auto(self.init) and not len(links.must) and not len(links.must_groups):
             return None  # no must-links, no suggestion
@@ -437,8 +437,8 @@ class MKMeans(_LearnedMetric):
     def _n_hinted_starts(self, hints: Supervision) -> int:
         return 0
 
-    def _suggested_metric(self, X: Rows, named: Named) -> Metric | None:
-        return super()._suggested_metric(X, Named.none(X))
+    def _suggested_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+        return super()._suggested_metric(X, HintedSubset.none(X))
 
-    def _parts(self, X: Rows, named: Named, rng: Any) -> tuple[None, Learning]:
+    def _parts(self, X: Rows, named: HintedSubset, rng: Any) -> tuple[None, Learning]:
         return None, super()._parts(X, named, rng)[1]

@@ -94,14 +94,14 @@ def total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric, second:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class FixedLabels:
     """Rows whose labels are given: hints decide them, not distances. `rows` ascend."""
 
     rows: np.ndarray
     labels: np.ndarray
 
     @classmethod
-    def none(cls) -> Held:
+    def none(cls) -> FixedLabels:
         """Return no rows."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
 
@@ -111,9 +111,9 @@ class Held:
         return self.rows[first:last] - rows.start, self.labels[first:last]
 
 
-def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: Held | None = None) -> np.ndarray:
+def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: FixedLabels | None = None) -> np.ndarray:
     """Return the weighted sum of the rows' squares (d,) or outer squares (d, d); held rows left out."""
-    held = Held.none() if held is None else held
+    held = FixedLabels.none() if held is None else held
 
     def squares(block: Block) -> np.ndarray:
         every = block.weight_without(held.rows)
@@ -179,7 +179,7 @@ def assign_rows(
     metric: Metric,
     *,
     moments: str | None = None,
-    held: Held | None = None,
+    held: FixedLabels | None = None,
     watch: np.ndarray = NOBODY,
 ) -> ClusterStats:
     """Give every row its nearest cluster and add up the clusters, in one pass over blocks of rows.
@@ -189,8 +189,8 @@ def assign_rows(
     number of threads.
     """
     nearest = _nearest(X.dtype, centers, metric, moments)
-    held = Held.none() if held is None else held
-    watched = Held(watch, watch)
+    held = FixedLabels.none() if held is None else held
+    watched = FixedLabels(watch, watch)
 
     def assign(block: Block) -> ClusterStats:
         assert block.kept is not None
@@ -205,12 +205,12 @@ def assign_rows(
     return X.sum(assign, labels, becomes=label_recipe(X.dtype, centers, metric, held))
 
 
-def label_recipe(dtype: Any, centers: np.ndarray, metric: Metric, held: Held) -> Recipe:
+def label_recipe(dtype: Any, centers: np.ndarray, metric: Metric, held: FixedLabels) -> Recipe:
     """Return what labels a block: the nearest cluster, or the one that a row is held in."""
     return partial(_labelled, _nearest(dtype, centers, metric, None), held)
 
 
-def _labelled(nearest: Callable[..., Any], held: Held, block: Block) -> np.ndarray:
+def _labelled(nearest: Callable[..., Any], held: FixedLabels, block: Block) -> np.ndarray:
     mine = np.empty(len(block), dtype=np.int32)
     nearest(block.X, block.weight, mine)
     at, given = held.within(block.rows)

@@ -15,7 +15,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import ClassNamePrefixFeaturesOutMixin, TransformerMixin, with_callbacks
-from likewise.base import HintedEstimator, Progress, Rule, choice, either, real, warn_caller
+from likewise.base import FitProgress, HintedEstimator, Rule, choice, either, real, warn_caller
 from likewise.exceptions import ThinSupervisionWarning
 from likewise.metric._comparisons import Unused, told_comparisons
 from likewise.metric._matrix import components_of, is_positive_definite, size_of, total_covariance
@@ -45,7 +45,7 @@ IS_SHRINKAGE: Rule = either(
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedTransform:
     """The result of a learner.
 
     `components` is L of shape (n_components, n_features) in the metric M = L^T L; `objective` is the value of
@@ -58,7 +58,7 @@ class Learned:
     objective: float | None = None
 
     @classmethod
-    def metric(cls, M: np.ndarray, **more: Any) -> Learned:
+    def metric(cls, M: np.ndarray, **more: Any) -> LearnedTransform:
         """Return the result for the matrix M."""
         return cls(components_of(M), **more)
 
@@ -76,7 +76,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
     neither: Unused  # of learners that use triplets
 
     @abstractmethod
-    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         """Return the metric for rows X (float64, centred) and hints, which may be empty."""
 
     @with_callbacks
@@ -120,12 +120,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             )
         return self
 
-    def _learn_and_shrink(self, rows: np.ndarray, hints: Supervision, X: Any) -> Learned:
+    def _learn_and_shrink(self, rows: np.ndarray, hints: Supervision, X: Any) -> LearnedTransform:
         """Learn the metric, and shrink it towards the prior if the learner has the parameter `shrinkage`."""
         shrinkage = self._given_shrinkage() if hints else 0.0
-        progress = Progress(self, X, 1 + FOLDS * (shrinkage == "auto"))
+        progress = FitProgress(self, X, 1 + FOLDS * (shrinkage == "auto"))
 
-        def learn(learner: MetricLearner, rows: np.ndarray, hints: Supervision) -> Learned:
+        def learn(learner: MetricLearner, rows: np.ndarray, hints: Supervision) -> LearnedTransform:
             progress.begin(getattr(self, "max_iter", self._max_iter))
             learned = learner._learn(rows, hints, progress)
             progress.end()
@@ -141,12 +141,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
 
     def _shrink(
         self,
-        learned: Learned,
+        learned: LearnedTransform,
         rows: np.ndarray,
         hints: Supervision,
         shrinkage: Any,
-        learn: Callable[..., Learned],
-    ) -> tuple[Learned, float]:
+        learn: Callable[..., LearnedTransform],
+    ) -> tuple[LearnedTransform, float]:
         """Shrink a learned metric towards the prior; return it with the shrinkage that was used.
 
         Rows are divided by their scale to avoid overflow, and components multiplied by it.

@@ -13,7 +13,7 @@ from likewise.exceptions import (
     SupervisionError,
     UnsupportedSupervisionError,
 )
-from likewise.supervision import Groups, Supervision
+from likewise.supervision import RowGroups, Supervision
 
 Unused = Literal["refuse", "drop"]
 IS_UNUSED: Rule = choice("refuse", "drop")
@@ -81,7 +81,7 @@ def stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
     return Pairs(close[differ], hints.must_weights[differ], apart[distinct], hints.cannot_weights[distinct])
 
 
-def _written_out(pairs: np.ndarray, weights: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+def _written_out(pairs: np.ndarray, weights: np.ndarray, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
     each, shares = groups.pairs()
     return np.concatenate([pairs, each]), np.concatenate([weights, shares])
 

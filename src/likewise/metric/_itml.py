@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from likewise.base import Progress, Rule, choice, either, integer, real
-from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, Learned, MetricLearner
+from likewise.base import FitProgress, Rule, choice, either, integer, real
+from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, LearnedTransform, MetricLearner
 from likewise.metric._comparisons import Pairs, stated_pairs
 from likewise.metric._matrix import components_of, size_of
 from likewise.supervision import Supervision
@@ -121,7 +121,7 @@ class ITML(MetricLearner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         # Rows of unit size can be squared. The metric stays the same if the bounds go with the rows, unless
         # the prior itself goes with the rows and makes the bounds free of their unit.
         size = size_of(X)
@@ -132,12 +132,14 @@ class ITML(MetricLearner):
         unit = 1.0 if has_free_prior else size
         bounds = _bounds(X, M) if self.bounds is None else tuple(float(b) / unit / unit for b in self.bounds)
         self.bounds_ = (bounds[0] * unit**2, bounds[1] * unit**2)
-        learned = Learned.metric(M)
+        learned = LearnedTransform.metric(M)
         if len(pairs.must) + len(pairs.cannot):
             learned = self._project(M, pairs, bounds, progress)
         return replace(learned, components=learned.components / (size / unit))
 
-    def _project(self, M: np.ndarray, pairs: Pairs, bounds: tuple[float, ...], progress: Progress) -> Learned:
+    def _project(
+        self, M: np.ndarray, pairs: Pairs, bounds: tuple[float, ...], progress: FitProgress
+    ) -> LearnedTransform:
         from likewise.kernels.metric_projections import project_pairs  # numba is loaded by a fit, not before
 
         V = np.concatenate([pairs.must, pairs.cannot])
@@ -157,7 +159,7 @@ class ITML(MetricLearner):
             converged = bool(np.abs(dual - before).sum() <= self.tol * size)
             if converged or progress.step():
                 break
-        return Learned(components_of((M + M.T) / 2.0), n_iter, converged)
+        return LearnedTransform(components_of((M + M.T) / 2.0), n_iter, converged)
 
 
 def _are_bounds(value: Any) -> bool:

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from likewise.base import Progress, Rule, integer, real
-from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, Learned, MetricLearner
+from likewise.base import FitProgress, Rule, integer, real
+from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, LearnedTransform, MetricLearner
 from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, told_comparisons
 from likewise.metric._shrinkage import Learn
 from likewise.supervision import Supervision
@@ -113,17 +113,17 @@ class LSML(MetricLearner):
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
         return self._choose_shrinkage_by_comparisons(X, hints, prior, learn)
 
-    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         M0 = self._prior(X)
         told = told_comparisons(self, X, hints, self.neither)
         if not len(told):
-            return Learned.metric(M0)
+            return LearnedTransform.metric(M0)
         root = np.linalg.cholesky(M0).T  # M0 = root^T root
         named, place = np.unique(told.rows, return_inverse=True)
         Z = X[named] @ root.T  # where the prior is the identity
         scale = float(np.square(X @ root.T).mean())
         if scale == 0.0:
-            return Learned.metric(M0)  # the rows are all equal
+            return LearnedTransform.metric(M0)  # the rows are all equal
         problem = Residuals(Z, Comparisons(place.reshape(-1, 3), self.gamma / scale * told.weights))
         d = X.shape[1]
 
@@ -141,7 +141,9 @@ class LSML(MetricLearner):
         )
         L = found.x.reshape(d, d) @ root
         objective = float(found.fun) - 2.0 * float(np.log(root.diagonal()).sum())
-        return Learned.metric(L.T @ L, n_iter=found.nit, converged=bool(found.success), objective=objective)
+        return LearnedTransform.metric(
+            L.T @ L, n_iter=found.nit, converged=bool(found.success), objective=objective
+        )
 
 
 class Residuals:

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from likewise.base import Progress, Rule, choice, integer, real
+from likewise.base import FitProgress, Rule, choice, integer, real
 from likewise.exceptions import InfeasibleSupervisionError
-from likewise.metric._base import IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
 from likewise.metric._comparisons import stated_pairs
 from likewise.metric._matrix import components_of, size_of, total_covariance, whitener
 from likewise.supervision import Supervision
@@ -120,10 +120,10 @@ class MMC(MetricLearner):
         """Ask more of a full metric: one of low rank can part the links well and yet merge clusters."""
         return 2.0 if self.diagonal else 3.0
 
-    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         d = X.shape[1]
         if not hints:
-            return Learned(np.eye(d))
+            return LearnedTransform(np.eye(d))
         self._check_both(hints)
         unit = size_of(X)
         X = X / unit
@@ -145,14 +145,16 @@ class MMC(MetricLearner):
                     kinds=("links",),
                     estimator="MMC",
                 )
-            return Learned(np.eye(d))  # all cannot-links join identical rows, of which a warning tells
+            return LearnedTransform(
+                np.eye(d)
+            )  # all cannot-links join identical rows, of which a warning tells
         U, weight = U[use], pairs.cannot_weights[use] / pairs.cannot_weights.sum()
         solve = _newton if self.diagonal else _ascend
         found = solve(U, weight, self.max_iter, self.tol, progress)
         M = W.T @ found.components @ W
         if self.diagonal:
             M = np.diag(M.diagonal())
-        return Learned(components_of(M) / unit, found.n_iter, found.converged, found.objective)
+        return LearnedTransform(components_of(M) / unit, found.n_iter, found.converged, found.objective)
 
     def _check_both(self, hints: Supervision) -> None:
         n_must, n_cannot = (
@@ -174,7 +176,9 @@ class MMC(MetricLearner):
             )
 
 
-def _ascend(U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progress: Progress) -> Learned:
+def _ascend(
+    U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progress: FitProgress
+) -> LearnedTransform:
     """Maximise f(R) = sum_t w_t ||R^T u_t|| over ||R|| = 1; return B = R R^T as the components.
 
     f is convex, so replacing it by its tangent at R and maximising that never lowers it. As a function of B
@@ -198,10 +202,12 @@ def _ascend(U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progre
             break
         R = U.T @ (mapped * pull[:, None])
         R /= np.linalg.norm(R)
-    return Learned(R @ R.T, n_iter, converged, objective)
+    return LearnedTransform(R @ R.T, n_iter, converged, objective)
 
 
-def _newton(U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progress: Progress) -> Learned:
+def _newton(
+    U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progress: FitProgress
+) -> LearnedTransform:
     """Maximise sum_t w_t sqrt(q_t . z) over z >= 0 with sum(z) = 1, where q = U^2; return diag(z).
 
     As in section 2.1 of the paper the sum is left free and sum(z) - log f(z) minimised, by Newton steps on
@@ -243,4 +249,4 @@ def _newton(U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progre
             break
         z, now = new, after
     z /= z.sum()
-    return Learned(np.diag(z), n_iter, converged, float(weight @ np.sqrt(Q @ z)))
+    return LearnedTransform(np.diag(z), n_iter, converged, float(weight @ np.sqrt(Q @ z)))

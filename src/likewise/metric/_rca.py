@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from likewise.base import Progress, Rule, choice, either, integer, real
+from likewise.base import FitProgress, Rule, choice, either, integer, real
 from likewise.exceptions import UnsupportedSupervisionError
-from likewise.metric._base import IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
 from likewise.metric._comparisons import IS_UNUSED, Unused
 from likewise.metric._matrix import size_of, total_covariance, whitener
 from likewise.metric._shrinkage import Learn
@@ -111,7 +111,7 @@ class RCA(MetricLearner):
         n_numbers = X.shape[1] * (X.shape[1] + 1) / 2
         return n_numbers / (n_numbers + n_told)
 
-    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         n_cannot = len(hints.cannot) + len(hints.cannot_groups)
         if n_cannot and self.cannot == "refuse":
             raise UnsupportedSupervisionError(
@@ -131,9 +131,9 @@ class RCA(MetricLearner):
         X = X / size
         within = _within_chunklets(X, closure.component)
         if within is None:
-            return Learned(np.eye(d)[: self.n_components])
+            return LearnedTransform(np.eye(d)[: self.n_components])
         W = whitener(within, total_covariance(X), self.regularization)[: self.n_components]
-        return Learned(W / size if len(W) else np.eye(d)[: self.n_components])
+        return LearnedTransform(W / size if len(W) else np.eye(d)[: self.n_components])
 
 
 def _within_chunklets(X: np.ndarray, component: np.ndarray) -> np.ndarray | None:

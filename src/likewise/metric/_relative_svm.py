@@ -11,9 +11,9 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
-from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
-from likewise.metric._base import Learned, MetricLearner
+from likewise.metric._base import LearnedTransform, MetricLearner
 from likewise.metric._comparisons import IS_UNUSED, Unused, told_comparisons
 from likewise.metric._matrix import size_of
 from likewise.supervision import Supervision
@@ -133,12 +133,12 @@ class RelativeSVM(MetricLearner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         d = X.shape[1]
         self.landmarks_: np.ndarray | None = None
         told = told_comparisons(self, X, hints, self.neither)
         if not len(told) or not X.any():
-            return Learned(np.eye(d))
+            return LearnedTransform(np.eye(d))
         features = X / size_of(X)  # the weights do not depend on the unit of the rows
         if self.kernel is not None:
             self._gamma = 1.0 / (d * X.var()) if self.gamma is None else self.gamma
@@ -146,7 +146,7 @@ class RelativeSVM(MetricLearner):
             features = self._kernel_functions(X, landmarks)
         spread = 2.0 * float(features.var(axis=0).sum())
         if spread == 0:
-            return Learned(np.eye(d))  # the kernel is too narrow or too wide to distinguish rows
+            return LearnedTransform(np.eye(d))  # the kernel is too narrow or too wide to distinguish rows
         gains = (np.square(told.far(features)) - np.square(told.near(features))) / spread
         prices = self.C * told.weights
 
@@ -166,13 +166,13 @@ class RelativeSVM(MetricLearner):
                 "are. Try a kernel, or look for contradictory triplets.",
                 InconsistentSupervisionWarning,
             )
-            return Learned(np.eye(d), n_iter, solved, objective)
+            return LearnedTransform(np.eye(d), n_iter, solved, objective)
         used = weights > 0
         components = np.diag(np.sqrt(weights))[used]
         if self.kernel is not None:
             self.landmarks_ = landmarks[used]
             components = components[:, used]
-        return Learned(components, n_iter, solved, objective)
+        return LearnedTransform(components, n_iter, solved, objective)
 
     def _kernel_functions(self, X: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
         """Return K(x, x_i) of each row and landmark."""

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.metric._comparisons import Comparisons
 from likewise.metric._matrix import total_covariance
-from likewise.supervision import Groups, Supervision
+from likewise.supervision import RowGroups, Supervision
 
 FOLDS = 5
 GRID = np.array([1.0, 0.75, 0.5, 0.25, 0.0])  # from the prior alone to the metric as it was learned
@@ -204,7 +204,7 @@ def _held_out_pairs(
 
 
 def _pairs_of_groups(
-    groups: Groups, apart: bool, rng: np.random.RandomState
+    groups: RowGroups, apart: bool, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     members = [rng.permutation(rows) for rows in groups]
     pairs = np.concatenate(

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.optimize import linprog
 
-from likewise.base import Progress, Rule, choice, real, warn_caller
+from likewise.base import FitProgress, Rule, choice, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
-from likewise.metric._base import IS_SHRINKAGE, Learned, MetricLearner
+from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
 from likewise.metric._comparisons import IS_UNUSED, Unused, told_comparisons
 from likewise.metric._shrinkage import Learn
 from likewise.supervision import Supervision
@@ -112,12 +112,12 @@ class SparseLP(MetricLearner):
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
         return self._choose_shrinkage_by_comparisons(X, hints, prior, learn)
 
-    def _learn(self, X: np.ndarray, hints: Supervision, progress: Progress) -> Learned:
+    def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         d = X.shape[1]
         told = told_comparisons(self, X, hints, self.neither)
         scale = np.sqrt(2.0 * np.square(X).sum(axis=1).mean())
         if not len(told) or scale == 0:
-            return Learned(np.eye(d))
+            return LearnedTransform(np.eye(d))
         near, far = told.near(X) / scale, told.far(X) / scale
         weight = told.weights / told.weights.sum()
         price = self.sparsity / d
@@ -148,8 +148,8 @@ class SparseLP(MetricLearner):
                 "so distances are left as they are. Lower sparsity, or look for contradictory triplets.",
                 InconsistentSupervisionWarning,
             )
-            return Learned(np.eye(d), objective=float(-found.fun))
-        return Learned.metric(M, objective=float(-found.fun))
+            return LearnedTransform(np.eye(d), objective=float(-found.fun))
+        return LearnedTransform.metric(M, objective=float(-found.fun))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import check_random_state, with_callbacks
-from likewise.base import HintedClusterer, Progress, Rule, choice, integer, real
+from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
 from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, told_comparisons
 from likewise.seeding import extend_seeds, seeds_from_closure
@@ -172,13 +172,13 @@ class SSSVaD(HintedClusterer):
         rows = rows - middle
         scale = float(np.sqrt(np.square(rows).mean())) or 1.0
         told = told_comparisons(self, rows, hints, self.neither)
-        problem = Problem(rows / scale, told, self.triplet_weight, self.margin, self.temperature)
-        progress = Progress(self, X, self.n_init)
+        problem = SssvadProblem(rows / scale, told, self.triplet_weight, self.margin, self.temperature)
+        progress = FitProgress(self, X, self.n_init)
         states = []
         for number in range(self.n_init):
             seeds = self._seeds(problem.X, hints, rng, from_hints=number == 0 and self.init == "hints")
             progress.begin(self.max_iter)
-            states.append(self._alternate(problem, State.start(problem, seeds), progress))
+            states.append(self._alternate(problem, SssvadState.start(problem, seeds), progress))
             progress.end()
         best = min(states, key=lambda state: state.objective)
         progress.finish()
@@ -204,13 +204,13 @@ class SSSVaD(HintedClusterer):
             return seeds_from_closure(X, closure, self.n_clusters, ones, rng)
         return extend_seeds(X, np.empty((0, X.shape[1])), self.n_clusters, ones, rng)
 
-    def _alternate(self, problem: Problem, state: State, progress: Progress) -> State:
+    def _alternate(self, problem: SssvadProblem, state: SssvadState, progress: FitProgress) -> SssvadState:
         """Update weights, centres and labels alternately until the labels settle."""
         for n_iter in range(1, self.max_iter + 1):
             new = problem.assign(problem.improve(state))
             settled = np.array_equal(new.labels, state.labels)
             settled &= state.objective - new.objective <= self.tol * abs(state.objective)
-            state = State(new.labels, new.centers, new.weights, new.objective, n_iter, bool(settled))
+            state = SssvadState(new.labels, new.centers, new.weights, new.objective, n_iter, bool(settled))
             if settled or progress.step():
                 break
         return state
@@ -239,7 +239,7 @@ class SSSVaD(HintedClusterer):
 
 
 @dataclass(frozen=True)
-class State:
+class SssvadState:
     """Labels, centres, weights and the objective."""
 
     labels: np.ndarray
@@ -250,13 +250,13 @@ class State:
     converged: bool = False
 
     @classmethod
-    def start(cls, problem: Problem, centers: np.ndarray) -> State:
+    def start(cls, problem: SssvadProblem, centers: np.ndarray) -> SssvadState:
         """Return the state with all weights 1 and each row at its nearest centre."""
         empty = np.empty(0, dtype=np.int64)
         return problem.assign(cls(empty, centers, np.ones_like(centers), np.inf))
 
 
-class Problem:
+class SssvadProblem:
     """The objective for rows of mean variance 1, and its minimum over each of its arguments."""
 
     def __init__(
@@ -271,7 +271,7 @@ class Problem:
         m = len(told)
         self._onto_rows = csr_array((np.ones(m), (self.anchors, np.arange(m))), shape=(len(X), m))
 
-    def assign(self, state: State) -> State:
+    def assign(self, state: SssvadState) -> SssvadState:
         """Assign each row to its cheapest cluster; the cost of a row does not depend on other labels."""
         d = self.X.shape[1]
         costs = _costs(self.X, state.centers, state.weights, self.temperature)
@@ -282,9 +282,9 @@ class Problem:
         if len(state.labels):  # rounding must not move rows between clusters of equal cost
             stay = costs[every, state.labels] <= costs[every, labels] + 1e-12
             labels = np.where(stay, state.labels, labels)
-        return State(labels, state.centers, state.weights, float(costs[every, labels].sum()))
+        return SssvadState(labels, state.centers, state.weights, float(costs[every, labels].sum()))
 
-    def improve(self, state: State) -> State:
+    def improve(self, state: SssvadState) -> SssvadState:
         """Update the centres, then the weights. An empty cluster takes over a row."""
         k = len(state.centers)
         labels, weights = state.labels.copy(), state.weights.copy()
@@ -302,7 +302,7 @@ class Problem:
             count[:, None] > 0, (member @ self.X) / np.maximum(count, 1)[:, None], state.centers
         )
         spread = member @ np.square(self.X - centers[labels])
-        return State(labels, centers, self._weights(labels, count, spread, weights), np.inf)
+        return SssvadState(labels, centers, self._weights(labels, count, spread, weights), np.inf)
 
     def _weights(
         self, labels: np.ndarray, count: np.ndarray, spread: np.ndarray, weights: np.ndarray

@@ -17,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._blocks import ArrayRows, Block, Rows, as_rows, drawn_rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._hinted import Named
+from likewise._hinted import HintedSubset
 from likewise._threads import n_threads
-from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
-from likewise.mixture._em import Fit, Mixture, Relations, Steps, climb, label_block
+from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
+from likewise.mixture._em import Mixture, MixtureFit, MixtureSteps, Relations, climb, label_block
 from likewise.mixture._fit_data import (
-    Ground,
+    FitData,
     added_up,
     all_of,
     in_memory,
@@ -33,9 +33,9 @@ from likewise.mixture._fit_data import (
 from likewise.mixture._gaussian_components import (
     COVARIANCE_TYPES,
     KINDS,
+    ComponentMoments,
     CovarianceType,
     Gaussians,
-    Moments,
 )
 from likewise.seeding import extend_seeds, fewest_broken, hinted_space, seeds_from_closure
 from likewise.supervision import Supervision
@@ -140,10 +140,10 @@ class MixtureFamily(HintedClusterer, ABC):
         rng = check_random_state(self.random_state)
         ground = self._ground(rows, hints, rng)
         starts = self._starts(ground, rng)
-        progress = Progress(self, X, self._n_runs(len(starts), ground.sampled))
+        progress = FitProgress(self, X, self._n_runs(len(starts), ground.sampled))
         relations, tried = self._tried(ground, starts, progress)
         fit = self._finished(ground, relations, tried, rng, progress)
-        self._keep(rows, Steps(rows, ground.named, relations, ridge=ground.ridge), fit)
+        self._keep(rows, MixtureSteps(rows, ground.named, relations, ridge=ground.ridge), fit)
         progress.finish()
         return self
 
@@ -158,7 +158,7 @@ class MixtureFamily(HintedClusterer, ABC):
                 ConvergenceWarning,
             )
 
-    def _ground(self, rows: Rows, hints: Supervision, rng: Any) -> Ground:
+    def _ground(self, rows: Rows, hints: Supervision, rng: Any) -> FitData:
         """Gather the rows that hints name and those that starts are tried on."""
         n_parts = self.n_clusters * self._n_sub
         rows.threads = n_threads(rows.shape[0] * rows.shape[1] ** 2 * n_parts, self.n_jobs)
@@ -171,18 +171,18 @@ class MixtureFamily(HintedClusterer, ABC):
             drawn = np.union1d(named.rows, drawn_rows(len(rows), most, rng))
             trial = ArrayRows(rows.take(drawn), threads=rows.threads)
             trial_named = replace(named, rows=np.searchsorted(drawn, named.rows))
-        return Ground(rows, named, trial, trial_named, *self._spread(rows, trial), relations)
+        return FitData(rows, named, trial, trial_named, *self._spread(rows, trial), relations)
 
     def _trial_rows(self) -> int:
         """Return on how many rows starts are tried, where there are more."""
         return _TRIAL_ROWS
 
-    def _told(self, rows: Rows, hints: Supervision) -> tuple[Named, Callable[[], Relations] | None]:
+    def _told(self, rows: Rows, hints: Supervision) -> tuple[HintedSubset, Callable[[], Relations] | None]:
         """Gather the rows that hints name, and return what makes relations of them."""
         told, few = hints.named()
         closure = self._soft_closure(few, self._on_conflict, told)
         relations = self._relations(few) if "links" in few.kinds else None
-        return Named.of(rows, told, few, closure), relations
+        return HintedSubset.of(rows, told, few, closure), relations
 
     def _spread(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
         """Return the mean of the rows, and the ridge on covariances."""
@@ -191,15 +191,15 @@ class MixtureFamily(HintedClusterer, ABC):
         # Rows that are all alike have no variance to take a share of.
         return middle, self.reg_covar * variance if variance > 0 else 1.0
 
-    def _run(self, steps: Steps, start: Mixture, max_iter: int, progress: Progress) -> Fit:
+    def _run(self, steps: MixtureSteps, start: Mixture, max_iter: int, progress: FitProgress) -> MixtureFit:
         progress.begin(max_iter)
         fit = climb(steps, start, max_iter=max_iter, tol=self.tol, progress=progress)
         progress.end()
         return fit
 
     def _tried(
-        self, ground: Ground, starts: list[Mixture], progress: Progress
-    ) -> tuple[Relations | None, Fit]:
+        self, ground: FitData, starts: list[Mixture], progress: FitProgress
+    ) -> tuple[Relations | None, MixtureFit]:
         """Try every start, a few iterations long; return the best with what links made of its classes."""
         tried = []
         alone = len(starts) == 1 and not ground.sampled
@@ -210,16 +210,16 @@ class MixtureFamily(HintedClusterer, ABC):
         return steps.relations, fit
 
     def _finished(
-        self, ground: Ground, relations: Relations | None, fit: Fit, rng: Any, progress: Progress
-    ) -> Fit:
+        self, ground: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
+    ) -> MixtureFit:
         """Go on with the chosen start on all rows."""
         if ground.sampled:  # begin anew from where the trial has ended
-            fit = Fit(fit.mixture, [], 0, False)
+            fit = MixtureFit(fit.mixture, [], 0, False)
         if fit.converged or fit.n_iter >= self.max_iter:
             return fit
-        steps = Steps(ground.rows, ground.named, relations, ridge=ground.ridge)
+        steps = MixtureSteps(ground.rows, ground.named, relations, ridge=ground.ridge)
         more = self._run(steps, fit.mixture, self.max_iter - fit.n_iter, progress)
-        return Fit(more.mixture, fit.bounds + more.bounds, fit.n_iter + more.n_iter, more.converged)
+        return MixtureFit(more.mixture, fit.bounds + more.bounds, fit.n_iter + more.n_iter, more.converged)
 
     def _n_runs(self, n_starts: int, sampled: bool) -> int:
         """Return how many times the loop is run: for each start, and to finish one of them."""
@@ -229,7 +229,9 @@ class MixtureFamily(HintedClusterer, ABC):
         """Return how many iterations of a start are made to try it; one that is alone need not be tried."""
         return self.max_iter if alone else min(_TRIAL, self.max_iter)
 
-    def _choose(self, tried: list[tuple[Steps, Fit]], hints: Supervision) -> tuple[Steps, Fit]:
+    def _choose(
+        self, tried: list[tuple[MixtureSteps, MixtureFit]], hints: Supervision
+    ) -> tuple[MixtureSteps, MixtureFit]:
         """Choose the start whose classes explain the links, and among equals the highest bound.
 
         The bound alone would not do: all rows enter it and only few are in links, so classes that contradict
@@ -242,7 +244,7 @@ class MixtureFamily(HintedClusterer, ABC):
         must_alone = not len(hints.cannot) + len(hints.cannot_groups)
         return _highest([tried[at] for at in fewest_broken(own, hints, against_chance=must_alone)])
 
-    def _starts(self, ground: Ground, rng: Any) -> list[Mixture]:
+    def _starts(self, ground: FitData, rng: Any) -> list[Mixture]:
         """Return every start: means, each row to the nearest, covariances of these, equal weights.
 
         With ``init="hints"`` as many more are made from the hints: every other one in the space that the
@@ -271,7 +273,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return starts
 
     def _drawn_start(
-        self, X: np.ndarray, space: np.ndarray, ground: Ground, seeds: np.ndarray | None, rng: Any
+        self, X: np.ndarray, space: np.ndarray, ground: FitData, seeds: np.ndarray | None, rng: Any
     ) -> Mixture:
         """Return a start by k-means in `space`, from the seeds or from k-means++ draws."""
         k = self.n_clusters
@@ -297,7 +299,7 @@ class MixtureFamily(HintedClusterer, ABC):
                 parts[rows] = first + pairwise_distances_argmin(X[rows], seeds.astype(X.dtype))
         return parts
 
-    def _start(self, total: Moments, ground: Ground, means: np.ndarray | None) -> Mixture:
+    def _start(self, total: ComponentMoments, ground: FitData, means: np.ndarray | None) -> Mixture:
         """Return the parameters of a partition of the rows into components, from what these add up to."""
         kind, k = KINDS[self.covariance_type], self.n_clusters
         # A component without rows, or with too few to have a shape, begins with the shape of all rows.
@@ -314,7 +316,7 @@ class MixtureFamily(HintedClusterer, ABC):
         within = np.full((k, self._n_sub), -np.log(self._n_sub))
         return Mixture(np.full(k, -np.log(k)), within, found, ground.middle)
 
-    def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
+    def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         self._keep_mixture(fit.mixture)
         found = self._keep_labels(rows, steps, fit.mixture)
         self.lower_bound_ = fit.bound
@@ -326,7 +328,7 @@ class MixtureFamily(HintedClusterer, ABC):
         why = "Some class is nowhere the likeliest. Ask for fewer clusters, or raise n_init."
         self._warn_few_clusters(found, self.n_clusters, why)
 
-    def _keep_labels(self, rows: Rows, steps: Steps, mixture: Mixture) -> int:
+    def _keep_labels(self, rows: Rows, steps: MixtureSteps, mixture: Mixture) -> int:
         """Label all rows, those that hints name in view of them; return how many classes have rows."""
         told = steps.told_labels(mixture)
         labels = rows.column(np.int32, partial(label_block, mixture, steps.named.rows, told))
@@ -490,7 +492,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return X, np.repeat(np.arange(n_parts) // self._n_sub, counts)
 
 
-def _highest(tried: list[tuple[Steps, Fit]]) -> tuple[Steps, Fit]:
+def _highest(tried: list[tuple[MixtureSteps, MixtureFit]]) -> tuple[MixtureSteps, MixtureFit]:
     """Return the first start whose bound is the highest but for rounding.
 
     Starts often end in the same classes, numbered otherwise; the order of a sum shall not choose among them.

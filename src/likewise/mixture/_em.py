@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from likewise._blocks import Block, Rows
-from likewise._hinted import Named
-from likewise.base import Progress
+from likewise._hinted import HintedSubset
+from likewise.base import FitProgress
 from likewise.mixture._factors import lse
-from likewise.mixture._gaussian_components import Covariances, Gaussians, Moments
+from likewise.mixture._gaussian_components import ComponentMoments, Covariances, Gaussians
 
 # A block of rows is worked through in pieces whose tables (8 bytes x rows x numbers per row, which are
 # components x features for full covariances) stay in the second-level cache.
@@ -87,7 +87,7 @@ def pieces(X: np.ndarray, kind: Covariances, n_components: int) -> list[slice]:
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
+class Expectations:
     """What an E-step hands to the M-step, sums over rows; ``+`` merges two sets of rows.
 
     Attributes
@@ -100,16 +100,16 @@ class Expected:
         The log-likelihood, or a bound on it.
     """
 
-    moments: Moments
+    moments: ComponentMoments
     class_counts: np.ndarray
     bound: float
 
-    def __add__(self, other: Expected) -> Expected:
+    def __add__(self, other: Expectations) -> Expectations:
         counts = self.class_counts + other.class_counts
-        return Expected(self.moments + other.moments, counts, self.bound + other.bound)
+        return Expectations(self.moments + other.moments, counts, self.bound + other.bound)
 
-    def __mul__(self, factor: float) -> Expected:
-        return Expected(self.moments * factor, self.class_counts * factor, self.bound * factor)
+    def __mul__(self, factor: float) -> Expectations:
+        return Expectations(self.moments * factor, self.class_counts * factor, self.bound * factor)
 
 
 class Relations(Protocol):
@@ -133,7 +133,7 @@ class Relations(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class MixtureFit:
     """Where one start ended."""
 
     mixture: Mixture
@@ -153,25 +153,25 @@ def closed_weights(counts: np.ndarray) -> np.ndarray:
     return found - lse(found)
 
 
-class Steps:
+class MixtureSteps:
     """The two steps of EM over all rows: free rows in blocks, hinted rows in one place.
 
     The rows named by hints were gathered once, and `relations` speaks of these, numbered from 0. A pass over
     the blocks is given the mixture and leaves those rows out.
     """
 
-    def __init__(self, rows: Rows, named: Named, relations: Relations | None, *, ridge: float) -> None:
+    def __init__(self, rows: Rows, named: HintedSubset, relations: Relations | None, *, ridge: float) -> None:
         self.rows, self.named, self.relations, self.ridge = rows, named, relations, ridge
         at = np.empty(0, dtype=np.int64) if relations is None else relations.rows
         self.linked, self._linked_X = named.rows[at], named.X[at]
         self.n_free = float(len(rows) - len(at))
 
-    def expect(self, mixture: Mixture) -> Expected:
+    def expect(self, mixture: Mixture) -> Expectations:
         """E-step: add up the moments of all rows under their expected classes and components."""
         found = self.expect_free(mixture)
         return found if self.relations is None else found + self.expect_linked(mixture)
 
-    def expect_free(self, mixture: Mixture) -> Expected:
+    def expect_free(self, mixture: Mixture) -> Expectations:
         """Add up the rows that no link speaks of, in one pass over the blocks."""
         return self.rows.sum(partial(expect_block, self.free_mixture(mixture), self.linked))
 
@@ -180,7 +180,7 @@ class Steps:
         log_free = getattr(self.relations, "log_free", None)
         return mixture if log_free is None else replace(mixture, log_weights=log_free)
 
-    def expect_linked(self, mixture: Mixture) -> Expected:
+    def expect_linked(self, mixture: Mixture) -> Expectations:
         """Add up the rows that links speak of."""
         assert self.relations is not None
         X = mixture.prepared(self._linked_X)
@@ -189,9 +189,9 @@ class Steps:
         mass, counts, bound = self.relations.expect(mixture.log_weights, density)
         resp = mass[:, :, None] * np.exp(components - density[:, :, None])
         resp = resp.reshape(len(X), mixture.log_within.size)
-        return Expected(mixture.gaussians.kind.moments(X, resp), counts, bound)
+        return Expectations(mixture.gaussians.kind.moments(X, resp), counts, bound)
 
-    def maximise(self, mixture: Mixture, expected: Expected) -> Mixture:
+    def maximise(self, mixture: Mixture, expected: Expectations) -> Mixture:
         """M-step: Gaussians, component weights and class weights from the same expectations."""
         if self.relations is None:
             log_weights = closed_weights(expected.class_counts)
@@ -216,7 +216,7 @@ class Steps:
         return labels
 
 
-def maximised(mixture: Mixture, expected: Expected, log_weights: np.ndarray, ridge: float) -> Mixture:
+def maximised(mixture: Mixture, expected: Expectations, log_weights: np.ndarray, ridge: float) -> Mixture:
     """Return the mixture with these class weights, and the rest from the expectations."""
     gaussians = mixture.gaussians.updated(expected.moments, ridge)
     within = expected.moments.counts.reshape(mixture.log_within.shape)
@@ -225,7 +225,7 @@ def maximised(mixture: Mixture, expected: Expected, log_weights: np.ndarray, rid
     return Mixture(log_weights, log_within, gaussians, mixture.middle)
 
 
-def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expected:
+def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expectations:
     """Add up the rows of a block under their expected components, the rows in `without` left out."""
     first, last = _within(without, block.rows)
     at = without[first:last] - block.rows.start
@@ -250,7 +250,7 @@ def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expecte
         part = kind.moments(X, joint)
         moments = part if moments is None else moments + part
     assert moments is not None
-    return Expected(moments, moments.counts.reshape(mixture.log_within.shape).sum(axis=1), total)
+    return Expectations(moments, moments.counts.reshape(mixture.log_within.shape).sum(axis=1), total)
 
 
 def label_block(mixture: Mixture, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
@@ -267,20 +267,20 @@ def _within(rows: np.ndarray, block: slice) -> Any:
 
 
 def climb(
-    steps: Steps,
+    steps: MixtureSteps,
     start: Mixture,
     *,
     max_iter: int,
     tol: float,
-    progress: Progress | None = None,
-) -> Fit:
+    progress: FitProgress | None = None,
+) -> MixtureFit:
     """Alternate E- and M-steps until the bound, a mean over rows, has settled within `tol`."""
-    fit = Fit(start, [], 0, False)
+    fit = MixtureFit(start, [], 0, False)
     for n_iter in range(1, max_iter + 1):
         expected = steps.expect(fit.mixture)
         bounds = [*fit.bounds, expected.bound / len(steps.rows)]
         mixture = steps.maximise(fit.mixture, expected)
-        fit = Fit(mixture, bounds, n_iter, steps.settled(bounds, tol))
+        fit = MixtureFit(mixture, bounds, n_iter, steps.settled(bounds, tol))
         stop = progress.step() if progress is not None else False
         if fit.converged or stop:
             return replace(fit, converged=True)

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from likewise._blocks import Rows
 from likewise.base import Rule, choice, warn_caller
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import Fit, Relations, Steps
+from likewise.mixture._em import MixtureFit, MixtureSteps, Relations
 from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import EquivalenceRelations, n_approximate
 from likewise.mixture._units import Units, component_network, refuse_large_groups, refuse_weights
@@ -151,7 +151,7 @@ class EquivalenceGaussianMixture(MixtureFamily):
         network, large = component_network(Units.of(hints), self.n_clusters)
         return lambda: EquivalenceRelations(network, large, normalize=self.normalize)
 
-    def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
+    def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         super()._keep(rows, steps, fit)
         self.n_approximate_ = n_approximate(steps.relations)
         if self.violations_.share < 1:

@@ -119,7 +119,7 @@ class GroupFactor:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class FactorNetwork:
     """Units and the factors over them.
 
     Attributes

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
 from likewise._blocks import ArrayRows, Block, Rows
-from likewise._hinted import Named
-from likewise.mixture._em import Relations, Steps, pieces
-from likewise.mixture._gaussian_components import Covariances, Moments
+from likewise._hinted import HintedSubset
+from likewise.mixture._em import MixtureSteps, Relations, pieces
+from likewise.mixture._gaussian_components import ComponentMoments, Covariances
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class FitData:
     """What a fit stands on.
 
     Attributes
@@ -34,9 +34,9 @@ class Ground:
     """
 
     rows: Rows
-    named: Named
+    named: HintedSubset
     trial: Rows
-    trial_named: Named
+    trial_named: HintedSubset
     middle: np.ndarray
     ridge: float
     relations: Callable[[], Relations] | None
@@ -46,13 +46,15 @@ class Ground:
         """Whether starts are tried on a sample."""
         return self.trial is not self.rows
 
-    def steps(self) -> Steps:
+    def steps(self) -> MixtureSteps:
         """Return the steps over all rows."""
-        return Steps(self.rows, self.named, self.relations and self.relations(), ridge=self.ridge)
+        return MixtureSteps(self.rows, self.named, self.relations and self.relations(), ridge=self.ridge)
 
-    def trial_steps(self) -> Steps:
+    def trial_steps(self) -> MixtureSteps:
         """Return the steps over the rows that starts are tried on."""
-        return Steps(self.trial, self.trial_named, self.relations and self.relations(), ridge=self.ridge)
+        return MixtureSteps(
+            self.trial, self.trial_named, self.relations and self.relations(), ridge=self.ridge
+        )
 
 
 def in_memory(rows: Rows) -> Rows:
@@ -81,7 +83,7 @@ def squared_from(middle: np.ndarray, block: Block) -> np.ndarray:
 
 def moments_of(
     kind: Covariances, middle: np.ndarray, n_parts: int, X: np.ndarray, parts: np.ndarray
-) -> Moments:
+) -> ComponentMoments:
     """Add up rows whose components are known."""
     each = np.eye(n_parts)
     found = [
@@ -90,7 +92,7 @@ def moments_of(
     return sum(found[1:], start=found[0])
 
 
-def moments_near(kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block) -> Moments:
+def moments_near(kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block) -> ComponentMoments:
     """Add up the rows of a block, each in the component whose mean is the nearest."""
     parts = np.empty(0, dtype=np.int64)
     if len(block):

@@ -24,7 +24,7 @@ _EMPTY = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class ComponentMoments:
     """Sums over rows, weighted by responsibilities; ``+`` merges two sets of rows.
 
     `second` is (C, d, d) for full covariances, (d, d) for a tied one and (C, d) for the others.
@@ -34,19 +34,23 @@ class Moments:
     sums: np.ndarray
     second: np.ndarray
 
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(self.counts + other.counts, self.sums + other.sums, self.second + other.second)
+    def __add__(self, other: ComponentMoments) -> ComponentMoments:
+        return ComponentMoments(
+            self.counts + other.counts, self.sums + other.sums, self.second + other.second
+        )
 
-    def __mul__(self, factor: float) -> Moments:
-        return Moments(self.counts * factor, self.sums * factor, self.second * factor)
+    def __mul__(self, factor: float) -> ComponentMoments:
+        return ComponentMoments(self.counts * factor, self.sums * factor, self.second * factor)
 
-    def shared(self, *, tied: bool) -> Moments:
+    def shared(self, *, tied: bool) -> ComponentMoments:
         """Return the moments that there would be if every component had an equal share of every row."""
 
         def mean(sums: np.ndarray) -> np.ndarray:
             return np.broadcast_to(sums.mean(axis=0), sums.shape)
 
-        return Moments(mean(self.counts), mean(self.sums), self.second if tied else mean(self.second))
+        return ComponentMoments(
+            mean(self.counts), mean(self.sums), self.second if tied else mean(self.second)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +76,12 @@ class Gaussians:
         return squared
 
     @classmethod
-    def estimate(cls, kind: Covariances, moments: Moments, ridge: float) -> Gaussians:
+    def estimate(cls, kind: Covariances, moments: ComponentMoments, ridge: float) -> Gaussians:
         """Return the components that maximise the likelihood of the moments, with a ridge."""
         means = moments.sums / moments.counts[:, None]
         return cls.of(kind, means, kind.estimate(moments, moments.counts, means, ridge))
 
-    def updated(self, moments: Moments, ridge: float) -> Gaussians:
+    def updated(self, moments: ComponentMoments, ridge: float) -> Gaussians:
         """Return the components that maximise the likelihood of the moments, with a ridge.
 
         A component that has lost all its rows keeps its mean and covariance.
@@ -105,11 +109,13 @@ class Covariances(ABC):
         return n_components + n_features
 
     @abstractmethod
-    def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
+    def moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
         """Return the sums of a block of prepared rows under responsibilities of shape (n, C)."""
 
     @abstractmethod
-    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+    def estimate(
+        self, moments: ComponentMoments, counts: np.ndarray, means: np.ndarray, ridge: float
+    ) -> np.ndarray:
         """Return the covariances about `means`; `counts` are those of the moments, 1 where they are 0."""
 
     @abstractmethod
@@ -129,7 +135,7 @@ class Covariances(ABC):
         """Return the covariances written out, shape (C, d, d)."""
 
 
-class Full(Covariances):
+class FullCovariances(Covariances):
     """A covariance matrix of its own for each component."""
 
     name: CovarianceType = "full"
@@ -137,12 +143,14 @@ class Full(Covariances):
     def numbers_per_row(self, n_components: int, n_features: int) -> int:
         return n_components * n_features
 
-    def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
+    def moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
         n, d = X.shape
         weighted = (resp[:, :, None] * X[:, None, :]).reshape(n, resp.shape[1] * d)
-        return Moments(resp.sum(axis=0), resp.T @ X, (weighted.T @ X).reshape(-1, d, d))
+        return ComponentMoments(resp.sum(axis=0), resp.T @ X, (weighted.T @ X).reshape(-1, d, d))
 
-    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+    def estimate(
+        self, moments: ComponentMoments, counts: np.ndarray, means: np.ndarray, ridge: float
+    ) -> np.ndarray:
         found: np.ndarray = moments.second / counts[:, None, None] - means[:, :, None] * means[:, None, :]
         found += ridge * np.eye(found.shape[1])
         return found
@@ -168,15 +176,17 @@ class Full(Covariances):
         return covariances
 
 
-class Tied(Covariances):
+class TiedCovariances(Covariances):
     """One covariance matrix for all components."""
 
     name: CovarianceType = "tied"
 
-    def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
-        return Moments(resp.sum(axis=0), resp.T @ X, (X * resp.sum(axis=1)[:, None]).T @ X)
+    def moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
+        return ComponentMoments(resp.sum(axis=0), resp.T @ X, (X * resp.sum(axis=1)[:, None]).T @ X)
 
-    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+    def estimate(
+        self, moments: ComponentMoments, counts: np.ndarray, means: np.ndarray, ridge: float
+    ) -> np.ndarray:
         mass = moments.counts
         found: np.ndarray = (moments.second - (mass[:, None] * means).T @ means) / max(mass.sum(), _EMPTY)
         found += ridge * np.eye(len(found))
@@ -200,7 +210,7 @@ class Tied(Covariances):
         return np.broadcast_to(covariances, (n_components, n_features, n_features))
 
 
-class Diagonal(Covariances):
+class DiagonalCovariances(Covariances):
     """A variance for each feature of each component. Prepared rows are (x, x^2), shape (n, 2 d)."""
 
     name: CovarianceType = "diag"
@@ -215,11 +225,13 @@ class Diagonal(Covariances):
     def numbers_per_row(self, n_components: int, n_features: int) -> int:
         return n_components + 2 * n_features
 
-    def moments(self, X: np.ndarray, resp: np.ndarray) -> Moments:
+    def moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
         sums, second = np.split(resp.T @ X, 2, axis=1)
-        return Moments(resp.sum(axis=0), sums, second)
+        return ComponentMoments(resp.sum(axis=0), sums, second)
 
-    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+    def estimate(
+        self, moments: ComponentMoments, counts: np.ndarray, means: np.ndarray, ridge: float
+    ) -> np.ndarray:
         found: np.ndarray = np.maximum(moments.second / counts[:, None] - np.square(means), 0.0) + ridge
         return found
 
@@ -240,12 +252,14 @@ class Diagonal(Covariances):
         return covariances[:, :, None] * np.eye(n_features)
 
 
-class Spherical(Diagonal):
+class SphericalCovariances(DiagonalCovariances):
     """One variance for each component; kept as (C,), used as a diagonal of equal entries."""
 
     name: CovarianceType = "spherical"
 
-    def estimate(self, moments: Moments, counts: np.ndarray, means: np.ndarray, ridge: float) -> np.ndarray:
+    def estimate(
+        self, moments: ComponentMoments, counts: np.ndarray, means: np.ndarray, ridge: float
+    ) -> np.ndarray:
         found: np.ndarray = super().estimate(moments, counts, means, ridge).mean(axis=1)
         return found
 
@@ -269,7 +283,10 @@ def _raised(variances: np.ndarray) -> np.ndarray:
     return raised
 
 
-KINDS: dict[str, Covariances] = {kind.name: kind for kind in (Full(), Tied(), Diagonal(), Spherical())}
+KINDS: dict[str, Covariances] = {
+    kind.name: kind
+    for kind in (FullCovariances(), TiedCovariances(), DiagonalCovariances(), SphericalCovariances())
+}
 
 
 def _inverse_factor(covariance: np.ndarray) -> tuple[np.ndarray, float]:

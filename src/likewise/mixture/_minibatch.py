@@ -11,10 +11,18 @@ import numpy as np
 
 from likewise._blocks import ArrayRows, Rows, drawn_rows
 from likewise._compat import check_random_state
-from likewise.base import Progress, Rule, choice, integer, real
+from likewise.base import FitProgress, Rule, choice, integer, real
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import Expected, Fit, Mixture, Relations, Steps, expect_block, maximised
-from likewise.mixture._fit_data import Ground, all_of, in_memory
+from likewise.mixture._em import (
+    Expectations,
+    Mixture,
+    MixtureFit,
+    MixtureSteps,
+    Relations,
+    expect_block,
+    maximised,
+)
+from likewise.mixture._fit_data import FitData, all_of, in_memory
 from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import (
     NormalisedRelations,
@@ -43,22 +51,22 @@ _DECAY = Rule(
 
 
 @dataclass(frozen=True, eq=False)
-class Running:
+class RunningExpectations:
     """What was seen so far, each batch with its share: means over rows, and of cannot-links for each row."""
 
-    expected: Expected
+    expected: Expectations
     pair_weight: float
     n_rows: int
     n_steps: int = 0
 
-    def moved(self, batch: Running, *, offset: float, decay: float) -> Running:
+    def moved(self, batch: RunningExpectations, *, offset: float, decay: float) -> RunningExpectations:
         """Give a batch its share, less with every step."""
         step = (self.n_steps + 1 + offset) ** -decay
         expected = self.expected * (1 - step) + batch.expected * step
         # The rows that a start was fitted to speak too well of it: the bound is a mean of batches alone.
         share = max(step, 1 / (self.n_steps + 1))
         bound = self.expected.bound * (1 - share) + batch.expected.bound * share
-        return Running(
+        return RunningExpectations(
             replace(expected, bound=bound),
             self.pair_weight * (1 - step) + batch.pair_weight * step,
             self.n_rows + batch.n_rows,
@@ -71,14 +79,14 @@ class Running:
         return maximised(mixture, self.expected, weights, ridge)
 
 
-class BatchSteps(Steps):
+class BatchSteps(MixtureSteps):
     """The steps of EM on batches: an E-step expects of all rows what it finds in a drawn batch."""
 
     def __init__(
         self,
-        ground: Ground,
+        ground: FitData,
         relations: Relations | None,
-        running: Running,
+        running: RunningExpectations,
         pace: dict[str, float],
         size: int,
         rng: Any,
@@ -89,7 +97,7 @@ class BatchSteps(Steps):
         self._batches = _drawn_batches(self.rows, self.linked, self._size, rng)
         self._best, self._stale = -np.inf, 0
 
-    def expect_free(self, mixture: Mixture) -> Expected:
+    def expect_free(self, mixture: Mixture) -> Expectations:
         """Let the next batch stand for all rows that are in no link."""
         X = next(self._batches)
         batch = ArrayRows(X, [slice(0, len(X))])
@@ -97,7 +105,7 @@ class BatchSteps(Steps):
         found = batch.sum(partial(expect_block, self.free_mixture(mixture), nothing))
         return found * (self.n_free / max(len(X), 1))
 
-    def maximise(self, mixture: Mixture, expected: Expected) -> Mixture:
+    def maximise(self, mixture: Mixture, expected: Expectations) -> Mixture:
         """Let the batch move the running means, and the mixture with them."""
         self.running = self.running.moved(_running(self, expected, self._size), **self._pace)
         if isinstance(self.relations, SelectedRelations):
@@ -125,11 +133,11 @@ def _drawn_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Iter
             yield X[np.searchsorted(every, part)]
 
 
-def _running(steps: Steps, expected: Expected, n_rows: int) -> Running:
+def _running(steps: MixtureSteps, expected: Expectations, n_rows: int) -> RunningExpectations:
     """Return means over rows, given what is expected of all of them in view of `n_rows`."""
     pairs = steps.relations if isinstance(steps.relations, NormalisedRelations) else None
     pair_weight = 0.0 if pairs is None else float(pairs.network.pair_weights.sum())
-    return Running(expected * (1 / len(steps.rows)), pair_weight / len(steps.rows), n_rows)
+    return RunningExpectations(expected * (1 / len(steps.rows)), pair_weight / len(steps.rows), n_rows)
 
 
 class MiniBatchPairwiseGaussianMixture(MixtureFamily):
@@ -306,15 +314,15 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         return {"offset": self.learning_offset, "decay": self.learning_decay}
 
     def _tried(
-        self, ground: Ground, starts: list[Mixture], progress: Progress
-    ) -> tuple[Relations | None, Fit]:
+        self, ground: FitData, starts: list[Mixture], progress: FitProgress
+    ) -> tuple[Relations | None, MixtureFit]:
         if not isinstance(self.init, str):  # there is nothing to choose
-            return ground.steps().relations, Fit(starts[0], [], 0, False)
+            return ground.steps().relations, MixtureFit(starts[0], [], 0, False)
         return super()._tried(ground, starts, progress)
 
     def _finished(
-        self, ground: Ground, relations: Relations | None, fit: Fit, rng: Any, progress: Progress
-    ) -> Fit:
+        self, ground: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
+    ) -> MixtureFit:
         first = self._first(ground, relations, fit.mixture)
         before = replace(first, n_rows=0)
         steps = BatchSteps(ground, relations, before, self._pace, self.batch_size, rng)
@@ -322,21 +330,21 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         self._running, self._ridge = steps.running, ground.ridge
         return found
 
-    def _first(self, ground: Ground, relations: Relations | None, mixture: Mixture) -> Running:
+    def _first(self, ground: FitData, relations: Relations | None, mixture: Mixture) -> RunningExpectations:
         """Return what a start expects of all rows in view of those that it was tried on."""
-        trial = Steps(ground.trial, ground.trial_named, relations, ridge=ground.ridge)
-        steps = Steps(ground.rows, ground.named, relations, ridge=ground.ridge)
+        trial = MixtureSteps(ground.trial, ground.trial_named, relations, ridge=ground.ridge)
+        steps = MixtureSteps(ground.rows, ground.named, relations, ridge=ground.ridge)
         found = trial.expect_free(mixture) * (steps.n_free / max(trial.n_free, 1.0))
         if relations is not None:
             found = found + steps.expect_linked(mixture)
         return _running(steps, found, len(ground.trial))
 
-    def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
+    def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         super()._keep(rows, steps, fit)
         self.relations_ = relations_kind(steps.relations)
         self._keep_running(self._running)
 
-    def _keep_running(self, running: Running) -> None:
+    def _keep_running(self, running: RunningExpectations) -> None:
         self._running = running
         self.lower_bound_ = running.expected.bound
         self.n_steps_ = self.n_iter_ = running.n_steps
@@ -380,14 +388,14 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         self._check_n_clusters(self.n_clusters, max(len(rows), self.n_clusters), hints)
         if begun:
             named, make = self._told(rows, hints)
-            steps, before = Steps(rows, named, make and make(), ridge=self._ridge), self._mixture
+            steps, before = MixtureSteps(rows, named, make and make(), ridge=self._ridge), self._mixture
             batch = _running(steps, steps.expect(before), len(rows))
             running = self._running.moved(batch, **self._pace)
             bounds = np.append(self.lower_bounds_, batch.expected.bound)
         else:
             rng = check_random_state(self.random_state)
             ground = self._ground(rows, hints, rng)
-            relations, fit = self._tried(ground, self._starts(ground, rng), Progress(None, X, 0))
+            relations, fit = self._tried(ground, self._starts(ground, rng), FitProgress(None, X, 0))
             steps, before, self._ridge = ground.steps(), fit.mixture, ground.ridge
             running = replace(self._first(ground, relations, before), n_rows=len(rows), n_steps=1)
             bounds = np.array([running.expected.bound])

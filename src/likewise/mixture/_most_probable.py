@@ -1,6 +1,6 @@
 """The most probable joint labelling of units with cannot-links between them.
 
-Groups already enumerated by `Network` use its tables. A larger group is solved exactly by variable
+Groups already enumerated by `FactorNetwork` use its tables. A larger group is solved exactly by variable
 elimination where its graph is nearly a tree, and otherwise by a search that keeps every link it can: greedy
 colouring, then exchanges between two classes until none helps. Scores are log probabilities.
 """
@@ -14,14 +14,14 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from likewise.mixture._factors import Network
+from likewise.mixture._factors import FactorNetwork
 
 # Maximum number of entries, K^(width + 1), of an elimination table.
 _MAX_TABLE_SIZE = 20_000
 _PASSES = 50
 
 
-def most_probable_labels(network: Network, large: np.ndarray, log_unary: np.ndarray) -> np.ndarray:
+def most_probable_labels(network: FactorNetwork, large: np.ndarray, log_unary: np.ndarray) -> np.ndarray:
     """Return the class of each unit in the most probable labelling of each connected group.
 
     `large` has the cannot-links (pairs of units) of the groups that `network` does not hold.

@@ -10,7 +10,7 @@ import numpy as np
 from likewise._blocks import Rows
 from likewise.base import Rule, choice, integer
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import Fit, Relations, Steps
+from likewise.mixture._em import MixtureFit, MixtureSteps, Relations
 from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import (
     RelationsKind,
@@ -206,7 +206,7 @@ class PairwiseGaussianMixture(MixtureFamily):
     def _relations(self, hints: Supervision) -> Callable[[], Relations]:
         return pairwise_relations(hints, self.n_clusters, self.relations, type(self).__name__)
 
-    def _keep(self, rows: Rows, steps: Steps, fit: Fit) -> None:
+    def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         super()._keep(rows, steps, fit)
         self.subcluster_weights_ = np.exp(self._mixture.log_within)
         self.n_approximate_ = n_approximate(steps.relations)

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array, csr_array
 
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.mixture._em import Relations, closed_weights
-from likewise.mixture._factors import Network, lse, lse_of_others, pair_prior
+from likewise.mixture._factors import FactorNetwork, lse, lse_of_others, pair_prior
 from likewise.mixture._most_probable import finds_consistent_labels, most_probable_labels
 from likewise.mixture._units import (
     Units,
@@ -76,7 +76,7 @@ class NormalisedRelations:
     the factors without, ``log(1 - sum a^2)`` for a cannot-link.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: FactorNetwork) -> None:
         self.network, self.rows = network, network.rows
 
     def expect(
@@ -152,7 +152,7 @@ class ComponentRelations:
     on trees.
     """
 
-    def __init__(self, network: Network, large: np.ndarray) -> None:
+    def __init__(self, network: FactorNetwork, large: np.ndarray) -> None:
         self.network, self.rows, self.edges = network, network.rows, large
         self.large = LoopyGroups(large) if len(large) else None
         self._sizes = np.asarray(network.members.sum(axis=1)).reshape(-1, 1)
@@ -202,7 +202,7 @@ class SelectedRelations(ComponentRelations):
     expected classes of all rows.
     """
 
-    def __init__(self, network: Network, large: np.ndarray) -> None:
+    def __init__(self, network: FactorNetwork, large: np.ndarray) -> None:
         super().__init__(network, large)
         self._sizes = np.ones_like(self._sizes)
         self._log_linked: np.ndarray | None = None
@@ -240,7 +240,7 @@ class EquivalenceRelations(ComponentRelations):
     # The M-step need not be solved to the end where every value of the normaliser costs sweeps of messages.
     _STEPS = 3
 
-    def __init__(self, network: Network, large: np.ndarray, *, normalize: bool) -> None:
+    def __init__(self, network: FactorNetwork, large: np.ndarray, *, normalize: bool) -> None:
         super().__init__(network, large)
         self._sizes = np.ones_like(self._sizes)
         self.normalize = normalize

@@ -9,7 +9,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from likewise.exceptions import InfeasibleSupervisionError, UnsupportedSupervisionError
-from likewise.mixture._factors import GroupFactor, Network
+from likewise.mixture._factors import FactorNetwork, GroupFactor
 from likewise.supervision import Supervision
 
 # A group of g units is enumerated if it has at most so many labellings, K^g.
@@ -17,7 +17,7 @@ ENUMERATED = 20_000
 _BATCH_CELLS = 2_000_000
 
 
-def pair_network(hints: Supervision) -> Network:
+def pair_network(hints: Supervision) -> FactorNetwork:
     """Let every link be a factor of its own, as Yu, Elhabian & Whitaker do.
 
     A row in r links enters r factors. A must-link group is one factor over all its rows; a cannot-link
@@ -38,7 +38,7 @@ def pair_network(hints: Supervision) -> Network:
     member = np.concatenate(
         [np.arange(n_rows), place(rows, hints.must.ravel()), place(rows, hints.must_groups.members)]
     )
-    return Network(
+    return FactorNetwork(
         rows,
         _membership(unit, member, n_rows + n_must + n_groups, n_rows),
         must_units,
@@ -77,7 +77,7 @@ class Units:
         )
 
 
-def component_network(units: Units, n_classes: int) -> tuple[Network, np.ndarray]:
+def component_network(units: Units, n_classes: int) -> tuple[FactorNetwork, np.ndarray]:
     """Let each must-link component be one unit and each connected group of them one factor.
 
     Returns the network of what can be enumerated, and the cannot-links (pairs of units) of the groups that
@@ -96,7 +96,7 @@ def component_network(units: Units, n_classes: int) -> tuple[Network, np.ndarray
         for g in range(3, largest + 1)
         for factor in _enumerated(units.edges, edge_group, group, np.flatnonzero(size == g), g, n_classes)
     ]
-    network = Network(
+    network = FactorNetwork(
         units.rows,
         units.members,
         singles,

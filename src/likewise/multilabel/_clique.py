@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, choice, either, integer, real, warn_caller
 from likewise.multilabel._base import MultilabelClassifier
-from likewise.multilabel._clique_generation import Fitted, SoftMargin, extended, generated
+from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extended, generated
 from likewise.multilabel._clique_hinge import CliqueGraph, HingeLoss
 from likewise.multilabel._clique_model import LabelGraph
 from likewise.multilabel._label_matrix import LabelColumns
@@ -265,11 +265,13 @@ class CliqueLabelGraph(MultilabelClassifier):
         margins = self._graph.margins(self._own(X), self._weights)[:, varies]
         self._varies, self._platt = varies, fit_log_odds(margins.ravel(), Y.ravel())
 
-    def _grown(self, loss: SoftMargin, start: np.ndarray) -> tuple[LabelGraph, list[tuple[int, ...]], Fitted]:
+    def _grown(
+        self, loss: SoftMargin, start: np.ndarray
+    ) -> tuple[LabelGraph, list[tuple[int, ...]], CliqueFit]:
         """Grow the graph with a rough fit in each round, and fit it accurately at the end."""
         graph = LabelGraph(len(start), np.empty((0, 2), dtype=np.int64))
         least = np.log(len(loss.Y)) / 2.0 if self.min_gain is None else self.min_gain
-        fitted = Fitted(start, np.zeros(0), 0)
+        fitted = CliqueFit(start, np.zeros(0), 0)
         cliques: list[tuple[int, ...]] = []
         self.n_rounds_ = 0
         while self.n_rounds_ < self.max_rounds:

@@ -12,7 +12,7 @@ from likewise.multilabel._clique_model import LabelGraph
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class CliqueFit:
     """Parameters of the labels (K, d + 1), the intercepts last, and of the edges (e,)."""
 
     coef: np.ndarray
@@ -47,7 +47,7 @@ class SoftMargin:
         slope[:, :-1] += coef[:, :-1] / self.C
         return loss, slope, expected.joined - met + weights / self.C
 
-    def fit(self, graph: LabelGraph, start: Fitted, *, max_iter: int, tol: float) -> Fitted:
+    def fit(self, graph: LabelGraph, start: CliqueFit, *, max_iter: int, tol: float) -> CliqueFit:
         """Return the parameters of least loss, from those given on."""
         shape, cut = start.coef.shape, start.coef.size
         if not cut:
@@ -64,9 +64,9 @@ class SoftMargin:
             method="L-BFGS-B",
             options={"maxiter": max_iter, "gtol": tol, "ftol": 0.0, "maxcor": 20},
         )
-        return Fitted(result.x[:cut].reshape(shape), result.x[cut:], int(result.nit))
+        return CliqueFit(result.x[:cut].reshape(shape), result.x[cut:], int(result.nit))
 
-    def gains(self, graph: LabelGraph, fitted: Fitted) -> np.ndarray:
+    def gains(self, graph: LabelGraph, fitted: CliqueFit) -> np.ndarray:
         """Return by how much an edge between any two labels would lower the loss, to second order.
 
         0 where there is one already. The labels' own parameters are kept as they are, so in truth it is more.
@@ -114,7 +114,9 @@ def generated(net: np.ndarray, graph: LabelGraph, clique_size: int, max_group: i
     return cliques
 
 
-def extended(graph: LabelGraph, fitted: Fitted, cliques: list[tuple[int, ...]]) -> tuple[LabelGraph, Fitted]:
+def extended(
+    graph: LabelGraph, fitted: CliqueFit, cliques: list[tuple[int, ...]]
+) -> tuple[LabelGraph, CliqueFit]:
     """Return the graph with the edges of the cliques, the new ones of weight 0."""
     known = dict(zip(map(tuple, graph.edges.tolist()), fitted.weights.tolist(), strict=True))
     for clique in cliques:
@@ -123,4 +125,4 @@ def extended(graph: LabelGraph, fitted: Fitted, cliques: list[tuple[int, ...]]) 
                 known.setdefault((first, second), 0.0)
     edges = sorted(known)
     weights = np.array([known[edge] for edge in edges])
-    return LabelGraph(graph.n_labels, np.array(edges)), Fitted(fitted.coef, weights, fitted.n_iter)
+    return LabelGraph(graph.n_labels, np.array(edges)), CliqueFit(fitted.coef, weights, fitted.n_iter)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from likewise.multilabel._clique_model import Group, LabelGraph
+from likewise.multilabel._clique_model import LabelGraph, LabelGroup
 
 _SWEEPS = 20  # of message passing, for groups that are too large to enumerate
 _MOST_PLANES = 150
@@ -93,7 +93,7 @@ class CliqueGraph:
         return found
 
 
-def relaxed_margins(group: Group, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def relaxed_margins(group: LabelGroup, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return beliefs of the linear-programming relaxation over the edges: above 0 for labels that it holds.
 
     Max-product linear programming (Globerson & Jaakkola 2007): coordinate descent on the dual, edge by edge
@@ -116,7 +116,7 @@ def relaxed_margins(group: Group, odds: np.ndarray, weights: np.ndarray) -> np.n
     return beliefs
 
 
-def climb(group: Group, odds: np.ndarray, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
+def climb(group: LabelGroup, odds: np.ndarray, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return labellings after single labels were changed while that raised the score."""
     m = len(group.members)
     pulls = np.zeros((m, m))
@@ -147,7 +147,7 @@ class HingeFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class CuttingPlane:
     """A bound b - aᵀθ of the sum of hinges.
 
     `both[j, k]`: number of rows with both labels in the truth minus that in the rivals; `differ[j, k]`: rows
@@ -171,7 +171,7 @@ class HingeLoss:
         odds = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
         return graph.best(odds, weights)
 
-    def plane(self, graph: CliqueGraph, rivals: np.ndarray) -> Plane:
+    def plane(self, graph: CliqueGraph, rivals: np.ndarray) -> CuttingPlane:
         """Return the bound of the sum of hinges that these rivals give."""
         off = self.Y - rivals
         own = np.column_stack([np.asarray(self.X.T @ off).T, off.sum(axis=0)])
@@ -179,7 +179,7 @@ class HingeLoss:
         both = true - rival
         j, k = graph.pairs.T
         a = np.append(own.ravel(), both[j, k])
-        return Plane(a, self.margin * float(np.abs(off).sum()), both, true + rival - 2.0 * shared)
+        return CuttingPlane(a, self.margin * float(np.abs(off).sum()), both, true + rival - 2.0 * shared)
 
     def fit(
         self, graph: CliqueGraph, start: HingeFit | None = None, *, max_iter: int, tol: float
@@ -197,7 +197,7 @@ class HingeLoss:
         if start is not None:
             theta[:n_own] = start.coef.ravel()
             theta[n_own : n_own + len(start.weights)] = start.weights
-        planes: list[Plane] = []
+        planes: list[CuttingPlane] = []
         alpha = np.empty(0)
         best: tuple[float, np.ndarray, np.ndarray] | None = None
         gap, n_iter = np.inf, 0

@@ -14,7 +14,7 @@ _BLOCK = 1 << 22  # numbers held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class LabelGroup:
     """Labels that are joined by edges, and what all 2^m labellings of these m labels hold.
 
     Attributes
@@ -90,16 +90,16 @@ class LabelGraph:
         return np.asarray(connected_components(graph, directed=False)[1])
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[LabelGroup]:
         """The connected parts of two labels or more."""
         groups = []
         for c in np.flatnonzero(np.bincount(self.part) > 1):
             members = np.flatnonzero(self.part == c)
             edges = np.flatnonzero(self.part[self.edges[:, 0]] == c)
-            groups.append(Group(members, edges, members.searchsorted(self.edges[edges])))
+            groups.append(LabelGroup(members, edges, members.searchsorted(self.edges[edges])))
         return groups
 
-    def expect(self, odds: np.ndarray, weights: np.ndarray) -> Expected:
+    def expect(self, odds: np.ndarray, weights: np.ndarray) -> LabelExpectations:
         """Return what is expected of labels whose own log-odds are `odds` (n, n_labels)."""
         held = expit(odds)
         joined = np.zeros(len(self.edges))
@@ -113,7 +113,7 @@ class LabelGraph:
                 joined[group.edges] += shares.sum(axis=0) @ group.joined
                 log_total += float(logs.sum())
         log_total += float(np.logaddexp(0.0, odds[:, alone]).sum())
-        return Expected(held, joined, log_total)
+        return LabelExpectations(held, joined, log_total)
 
     def pair_moments(self, odds: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums over rows of the probability of each pair of labels, and of its variance."""
@@ -141,7 +141,7 @@ class LabelGraph:
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
+class LabelExpectations:
     """What is expected of labels.
 
     `held` (n, n_labels) is the probability of each label, `joined` (e,) the sum over rows of that of both

@@ -24,7 +24,13 @@ from scipy.special import expit, log_expit, logit
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.kernels.label_tree import marginals
-from likewise.multilabel._em import Columns, Held, Model, first_model, fit_logistic
+from likewise.multilabel._em import (
+    LabelPosterior,
+    LatentHierarchyModel,
+    ScaledColumns,
+    first_model,
+    fit_logistic,
+)
 
 _N_FOLDS = 5
 _N_STEPS = 50  # of L-BFGS in each regression
@@ -71,7 +77,7 @@ class CrossFit:
     combination: Combination | None
 
 
-def tree_marginals(model: Model, X: Any) -> np.ndarray:
+def tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
     """Return the probability of each label for rows with nothing recorded, by the model alone."""
     logits, tree = model.logits(X), model.hierarchy
     if tree.is_tree:
@@ -83,7 +89,9 @@ def tree_marginals(model: Model, X: Any) -> np.ndarray:
     return np.clip(out, 0.0, 1.0)
 
 
-def cross_fit(X: Any, Z: np.ndarray, model: Model, held: Held, l2: float, *, combine: bool) -> CrossFit:
+def cross_fit(
+    X: Any, Z: np.ndarray, model: LatentHierarchyModel, held: LabelPosterior, l2: float, *, combine: bool
+) -> CrossFit:
     """Fit the classifiers of a model anew without a fold of the rows at a time, and combine them.
 
     What rows hold is taken from the whole fit, so that EM runs once. Folds follow from the rows and not from
@@ -92,7 +100,7 @@ def cross_fit(X: Any, Z: np.ndarray, model: Model, held: Held, l2: float, *, com
     combine = combine and len(model.hierarchy.edges) > 0
     by_tree, alone = np.empty_like(held.one), np.empty_like(held.one)
     for train, test in folds_of_rows(held.one.sum(axis=1), model.logits(X).sum(axis=1)):
-        columns = Columns.of(X[train])
+        columns = ScaledColumns.of(X[train])
         start = first_model(Z[train], X.shape[1], model.hierarchy, model.rates, model.relaxations)
         coef, intercept = fit_logistic(
             columns, held.both[train], held.above[train], start.coef, start.intercept, l2, _N_STEPS
@@ -106,10 +114,10 @@ def cross_fit(X: Any, Z: np.ndarray, model: Model, held: Held, l2: float, *, com
     odds = _log_odds(by_tree, alone, model.hierarchy)
     weights, offsets = _fit_weights(odds, Z, 1.0 - model.rates)
     chances = _combine(odds, weights, offsets, model.hierarchy)
-    return CrossFit(chances, Combination(*fit_alone(Columns.of(X), held.one, l2), weights, offsets))
+    return CrossFit(chances, Combination(*fit_alone(ScaledColumns.of(X), held.one, l2), weights, offsets))
 
 
-def fit_alone(columns: Columns, held: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
+def fit_alone(columns: ScaledColumns, held: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
     """Fit a logistic regression to each label on its own; `held` may be probabilities."""
     n, k = held.shape
     share = np.clip(held.mean(axis=0), 1.0 / (n + 1.0), n / (n + 1.0))

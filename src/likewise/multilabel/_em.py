@@ -27,7 +27,7 @@ _INNER = 8  # steps of L-BFGS in an M-step: more are lost, since the next E-step
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class LatentHierarchyModel:
     """All that a fit finds.
 
     Attributes
@@ -51,7 +51,7 @@ class Model:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class LabelPosterior:
     """What rows hold, given what was recorded of them.
 
     Attributes
@@ -76,17 +76,17 @@ class Held:
 class EMResult:
     """A fitted model, its penalised log-likelihood by iteration, and whether it converged."""
 
-    model: Model
+    model: LatentHierarchyModel
     objective: float
     history: tuple[float, ...]
     converged: bool
 
 
-def infer(model: Model, logits: np.ndarray, Z: np.ndarray) -> Held:
+def infer(model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray) -> LabelPosterior:
     """The E-step. Exact on a tree, loopy belief propagation otherwise."""
     hierarchy, keep = model.hierarchy, 1.0 - model.rates
     if not hierarchy.is_tree:
-        return Held(*graph_posterior(hierarchy, logits, model.relaxations, Z, keep))
+        return LabelPosterior(*graph_posterior(hierarchy, logits, model.relaxations, Z, keep))
     one, both = np.empty_like(logits), np.empty_like(logits)
     log_likelihood = posterior(
         hierarchy.parents, hierarchy.order, logits, model.relaxations, Z, keep, one, both
@@ -94,11 +94,11 @@ def infer(model: Model, logits: np.ndarray, Z: np.ndarray) -> Held:
     above = np.ones_like(one)
     inner = hierarchy.parents >= 0
     above[:, inner] = one[:, hierarchy.parents[inner]]
-    return Held(one, both, above, float(log_likelihood.sum()))
+    return LabelPosterior(one, both, above, float(log_likelihood.sum()))
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ScaledColumns:
     """Rows with the middle and the width of each column, by which regressions are scaled.
 
     Attributes
@@ -113,14 +113,14 @@ class Columns:
     width: np.ndarray
 
     @classmethod
-    def of(cls, X: Any) -> Columns:
+    def of(cls, X: Any) -> ScaledColumns:
         """Measure the columns."""
         middle, variance = mean_variance_axis(X, 0) if issparse(X) else (X.mean(axis=0), X.var(axis=0))
         return cls(X, middle, np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0))
 
 
 def fit_logistic(
-    columns: Columns,
+    columns: ScaledColumns,
     both: np.ndarray,
     above: np.ndarray,
     coef: np.ndarray,
@@ -162,18 +162,18 @@ def fit_logistic(
 
 def first_model(
     Z: np.ndarray, n_features: int, hierarchy: LabelHierarchy, rates: np.ndarray, relaxations: np.ndarray
-) -> Model:
+) -> LatentHierarchyModel:
     """Return a model that knows no features: each label has its share of the rows that hold its parents."""
     held = Z.sum(axis=0) / (1.0 - rates)
     lists = hierarchy.parent_lists
     above = np.array([min((held[p] for p in lists[c]), default=len(Z)) for c in range(len(lists))])
     share = np.clip(held / np.maximum(above, 1.0), 0.01, 0.95)
-    return Model(
+    return LatentHierarchyModel(
         hierarchy, np.zeros((Z.shape[1], n_features)), np.log(share / (1.0 - share)), rates, relaxations
     )
 
 
-def objective(model: Model, held: Held, l2: float) -> float:
+def objective(model: LatentHierarchyModel, held: LabelPosterior, l2: float) -> float:
     """Return the penalised log-likelihood."""
     return held.log_likelihood - 0.5 * l2 * float(np.vdot(model.coef, model.coef))
 
@@ -181,13 +181,13 @@ def objective(model: Model, held: Held, l2: float) -> float:
 def expectation_maximisation(
     X: Any,
     Z: np.ndarray,
-    model: Model,
+    model: LatentHierarchyModel,
     *,
     l2: float,
     max_iter: int,
     tol: float,
     update_rates: Callable[[np.ndarray], np.ndarray] | None,
-    reshape: Callable[[Model, Held, int], Model] | None = None,
+    reshape: Callable[[LatentHierarchyModel, LabelPosterior, int], LatentHierarchyModel] | None = None,
     settled_from: int = 0,
     step: Callable[[], bool] = lambda: False,
 ) -> EMResult:
@@ -197,7 +197,7 @@ def expectation_maximisation(
     `reshape` may change the tree and the relaxation of a model, for iteration t; from t = `settled_from` on
     the relaxation stays, and EM that comes to rest before skips to there. `step` says to stop.
     """
-    columns = Columns.of(X)
+    columns = ScaledColumns.of(X)
     history: list[float] = []
     skipped = 0
     for t in range(max_iter):

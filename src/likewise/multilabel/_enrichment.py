@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RidgeAxes:
     """Rows X and labels Y in the axes in which ridge regressions of any strength are divisions.
 
     Attributes
@@ -44,7 +44,7 @@ class Seen:
     unit: float
 
     @classmethod
-    def of(cls, X: Any, Y: np.ndarray) -> Seen:
+    def of(cls, X: Any, Y: np.ndarray) -> RidgeAxes:
         """Take them in, through the columns' scatter or the rows', whichever is the smaller."""
         n, d = X.shape
         means, shares = np.asarray(X.mean(axis=0)).reshape(-1), Y.mean(axis=0)
@@ -77,7 +77,9 @@ def restoring(scatter: np.ndarray, corruption: float) -> tuple[np.ndarray, np.nd
     return kept * scatter, kept**2 * scatter + kept * corruption * np.diag(np.diag(scatter))
 
 
-def enriching(seen: Seen, corruption: float, ridge: float, reconstruction: float, n_layers: int) -> Iterator:
+def enriching(
+    seen: RidgeAxes, corruption: float, ridge: float, reconstruction: float, n_layers: int
+) -> Iterator:
     """Yield the map B from recorded to enriched labels after each layer.
 
     A layer's labels are a linear map of those before, so no layer looks at a row again.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, choice, either, integer, real
 from likewise.multilabel._base import MultilabelClassifier
-from likewise.multilabel._enrichment import Seen, enriching
+from likewise.multilabel._enrichment import RidgeAxes, enriching
 from likewise.multilabel._label_matrix import LabelColumns, check_labels
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class FastTag(MultilabelClassifier):
         Y = labels.Y.astype(np.float64)
         chosen = self._chosen(X, labels.Y)
         self.corruption_, self.ridge_, self.n_layers_ = chosen.corruption, chosen.ridge, chosen.n_layers
-        seen = Seen.of(X, Y)
+        seen = RidgeAxes.of(X, Y)
         *_, self.enrichment_ = enriching(
             seen, self.corruption_, self.ridge_, self.reconstruction, self.n_layers_
         )
@@ -192,7 +192,7 @@ class FastTag(MultilabelClassifier):
         )
         if not Y[held].any():
             return plain
-        seen = Seen.of(X[seeing], Y[seeing].astype(np.float64))
+        seen = RidgeAxes.of(X[seeing], Y[seeing].astype(np.float64))
         rows, wanted = seen.along(X[held]), Y[held].ravel()
         tried: list[tuple[float, Setting]] = []
         for ridge in ridges:
@@ -202,7 +202,7 @@ class FastTag(MultilabelClassifier):
         return max(tried, key=lambda one: one[0])[1]
 
     def _layers_tried(
-        self, seen: Seen, plainly: np.ndarray, wanted: np.ndarray, corruption: float, ridge: float
+        self, seen: RidgeAxes, plainly: np.ndarray, wanted: np.ndarray, corruption: float, ridge: float
     ) -> list[tuple[float, Setting]]:
         """Return how well each layer ranks the labels `wanted`, up to the first that is not better.
 

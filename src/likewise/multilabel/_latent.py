@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from likewise._compat import CallbackSupportMixin, check_random_state, with_callbacks
-from likewise.base import Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
 from likewise.multilabel._base import IS_THRESHOLD, PER_LABEL, MultilabelClassifier
@@ -21,8 +21,8 @@ from likewise.multilabel._chains import chain_evidence, held_for_certain
 from likewise.multilabel._combined import cross_fit, tree_marginals
 from likewise.multilabel._em import (
     EMResult,
-    Held,
-    Model,
+    LabelPosterior,
+    LatentHierarchyModel,
     expectation_maximisation,
     first_model,
     infer,
@@ -366,7 +366,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             )
         rng = check_random_state(self.random_state)
         starts = [given] if given is not None else list(self._starts(X, labels, allowed, rng))
-        progress = Progress(self, X, len(starts))
+        progress = FitProgress(self, X, len(starts))
         best: EMResult | None = None
         for hierarchy in starts:
             progress.begin(self.max_iter)
@@ -446,7 +446,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return (own if has_own else np.full(Z.shape[1], shared)), n_cells
 
     def _climb(
-        self, X: Any, Z: np.ndarray, hierarchy: LabelHierarchy, allowed: np.ndarray, progress: Progress
+        self, X: Any, Z: np.ndarray, hierarchy: LabelHierarchy, allowed: np.ndarray, progress: FitProgress
     ) -> EMResult:
         """Fit from one start."""
         counts = Z.sum(axis=0)
@@ -467,7 +467,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         def found_rates(one: np.ndarray) -> np.ndarray:
             return expected(one) if anchored is None else anchored
 
-        def reshape(model: Model, held: Held, t: int) -> Model:
+        def reshape(model: LatentHierarchyModel, held: LabelPosterior, t: int) -> LatentHierarchyModel:
             model = replace(model, relaxations=eps(model.rates, t))
             if self.structure_step is None or not self._learns_hierarchy or not model.hierarchy.is_tree:
                 return model
@@ -543,7 +543,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         below, _ = held_for_certain(Z, self.hierarchy_)
         return np.any(below, axis=0) | (self.n_anchors_ == 0)  # without anchors, EM estimates each
 
-    def _set_marginals(self, X: Any, Z: np.ndarray, held: Held) -> None:
+    def _set_marginals(self, X: Any, Z: np.ndarray, held: LabelPosterior) -> None:
         """Fit the combined marginals and the thresholds to out-of-fold probabilities."""
         combine = self.marginals == "combined" and self.decode == "marginal"
         found = None
@@ -557,7 +557,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         else:
             self.thresholds_ = best_thresholds(found.chances, Z, self.missing_rates_)
 
-    def _described(self, model: Model, Z: np.ndarray, counts: np.ndarray) -> LabelHierarchy:
+    def _described(self, model: LatentHierarchyModel, Z: np.ndarray, counts: np.ndarray) -> LabelHierarchy:
         """Return the hierarchy with label counts and scores, also if the hierarchy was given."""
         tree = model.hierarchy
         if tree.is_tree:

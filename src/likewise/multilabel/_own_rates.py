@@ -26,7 +26,7 @@ from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._best_tree import LearnedTree, best_tree
 from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
 from likewise.multilabel._combined import fit_alone, folds_of_rows
-from likewise.multilabel._em import Columns, first_model, infer
+from likewise.multilabel._em import ScaledColumns, first_model, infer
 from likewise.multilabel._inclusion import (
     LARGEST_RATE,
     LEAST_RATE,
@@ -83,7 +83,7 @@ def score_records(X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
     scores = np.empty_like(records)
     keys = records.sum(axis=1), np.asarray(X.sum(axis=1)).ravel()
     for train, test in folds_of_rows(*keys, n_folds=_N_FOLDS):
-        coef, intercept = fit_alone(Columns.of(X[train]), records[train], l2)
+        coef, intercept = fit_alone(ScaledColumns.of(X[train]), records[train], l2)
         scores[test] = X[test] @ coef.T + intercept
     return scores
 

@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit
 
 from likewise.kernels.label_tree import pair_sums, posterior
 from likewise.multilabel._best_tree import LearnedTree, best_tree
-from likewise.multilabel._em import Columns, Held, Model, fit_logistic
+from likewise.multilabel._em import LabelPosterior, LatentHierarchyModel, ScaledColumns, fit_logistic
 
 _REFIT_STEPS = 15
 
@@ -29,7 +29,7 @@ def _outside(counts: np.ndarray, n_rows: int, eps: np.ndarray) -> np.ndarray:
     return without * np.log(eps) + neither * np.log1p(-eps)
 
 
-def _sums(model: Model, logits: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sums(model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     counts, scores = np.zeros((2, Z.shape[1], Z.shape[1]))
     tree = model.hierarchy
     keep = 1.0 - model.rates
@@ -37,7 +37,9 @@ def _sums(model: Model, logits: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, 
     return counts, scores
 
 
-def literal_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
+def literal_scores(
+    model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
+) -> np.ndarray:
     """Return the scores of edges over the root's, every parent with the present classifier of the child."""
     logits = model.logits(X)
     counts, inside = _sums(model, logits, Z)
@@ -45,7 +47,9 @@ def literal_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -
     return inside + _outside(counts, len(Z), model.relaxations) - on_root
 
 
-def intercept_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
+def intercept_scores(
+    model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
+) -> np.ndarray:
     """Return the literal scores, each plus what one Newton step of the intercept gains."""
     logits = model.logits(X)
     s = expit(logits)
@@ -57,7 +61,9 @@ def intercept_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float)
     return inside + gain + _outside(counts, len(Z), model.relaxations) - on_root
 
 
-def profile_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
+def profile_scores(
+    model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
+) -> np.ndarray:
     """Return scores with the classifier of c fitted anew for each parent: n_labels² regressions.
 
     Q(y_p = 1, y_c = 1) is the chance of c times that of p were c recorded too, so that one E-step a label
@@ -68,7 +74,7 @@ def profile_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -
     tree, keep = model.hierarchy, 1.0 - model.rates
     one, both = np.empty_like(logits), np.empty_like(logits)
     scores, counts = np.empty((2, k, k))
-    columns = Columns.of(X)
+    columns = ScaledColumns.of(X)
     for c in range(k):
         if_c = Z.copy()
         if_c[:, c] = 1
@@ -85,7 +91,7 @@ def profile_scores(model: Model, held: Held, X: Any, Z: np.ndarray, l2: float) -
     return scores + _outside(counts, n, model.relaxations)
 
 
-SCORES: dict[str, Callable[[Model, Held, Any, np.ndarray, float], np.ndarray]] = {
+SCORES: dict[str, Callable[[LatentHierarchyModel, LabelPosterior, Any, np.ndarray, float], np.ndarray]] = {
     "literal": literal_scores,
     "intercept": intercept_scores,
     "profile": profile_scores,
@@ -93,7 +99,13 @@ SCORES: dict[str, Callable[[Model, Held, Any, np.ndarray, float], np.ndarray]] =
 
 
 def next_tree(
-    how: str, model: Model, held: Held, X: Any, Z: np.ndarray, l2: float, allowed: np.ndarray
+    how: str,
+    model: LatentHierarchyModel,
+    held: LabelPosterior,
+    X: Any,
+    Z: np.ndarray,
+    l2: float,
+    allowed: np.ndarray,
 ) -> LearnedTree:
     """Return the tree that the present posterior prefers."""
     return best_tree(SCORES[how](model, held, X, Z, l2), allowed)

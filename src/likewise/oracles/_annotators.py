@@ -15,9 +15,9 @@ from likewise.active import Answer, Question, Reply
 from likewise.base import integer, real, warn_caller
 from likewise.exceptions import LikewiseWarning, SupervisionError
 from likewise.oracles._dawid_skene import (
+    AnnotatorVotes,
     FloatArray,
     Judgement,
-    Votes,
     judge,
     krippendorff_alpha,
     observed_agreement,
@@ -236,7 +236,7 @@ class Annotators:
         said, unsure = _statements(replies)
         self.names: tuple[str | None, ...] = tuple(unsure)
         self._questions: dict[str, dict[Rows, int]] = {}  # the number of each
-        self._votes: dict[str, Votes] = {}
+        self._votes: dict[str, AnnotatorVotes] = {}
         self._judged: dict[str, Judgement] = {}
         for kind, words in WORDS.items():
             given = said[kind]
@@ -319,7 +319,7 @@ class Annotators:
         shared = int((counts.sum(axis=1) > 1).sum())
         return Agreement(shared, observed_agreement(counts), krippendorff_alpha(counts), self._kappas(votes))
 
-    def _kappas(self, votes: Votes) -> dict[tuple[str | None, str | None], float | None]:
+    def _kappas(self, votes: AnnotatorVotes) -> dict[tuple[str | None, str | None], float | None]:
         said = np.full((votes.n_annotators, votes.n_questions), -1)
         said[votes.annotator, votes.question] = votes.code
         found: dict[tuple[str | None, str | None], float | None] = {}
@@ -457,13 +457,13 @@ def _votes(
     questions: dict[Rows, int],
     names: tuple[str | None, ...],
     n_answers: int,
-) -> Votes:
+) -> AnnotatorVotes:
     who = {name: number for number, name in enumerate(names)}
     cells = np.array(
         [(questions[rows], who[name], code) for (rows, name), code in said.items()], dtype=np.int64
     )
     question, annotator, code = cells.reshape(-1, 3).T
-    return Votes(question, annotator, code, len(questions), len(names), n_answers)
+    return AnnotatorVotes(question, annotator, code, len(questions), len(names), n_answers)
 
 
 def _listed(annotators: list[Annotator]) -> str:

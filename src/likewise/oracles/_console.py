@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from likewise.active import Answer, Interview, OddOne, Piles, Question, Reply, Suspect
 from likewise.exceptions import OracleError, SupervisionError, render
-from likewise.oracles._keys import Typed
+from likewise.oracles._keys import KeyReader
 
 _MOST_WRONG = 20  # after this many invalid lines in a row, input from a pipe is given up
 _PILES = "123456789abc"
@@ -160,7 +160,7 @@ class ConsoleOracle:
         self.annotator = annotator
         self.width = width
         # A program without a terminal may have no stdin at all; then the input is empty.
-        self._typed = Typed((sys.stdin or io.StringIO()) if input is None else input)
+        self._typed = KeyReader((sys.stdin or io.StringIO()) if input is None else input)
         self._output = output
 
     # ------------------------------------------------------------------ one question

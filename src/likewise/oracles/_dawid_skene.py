@@ -16,7 +16,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class AnnotatorVotes:
     """Answers of several annotators to several questions, each annotator at most once a question.
 
     Attributes
@@ -41,11 +41,11 @@ class Votes:
         np.add.at(counts, (self.question, self.code), 1)
         return counts
 
-    def only(self, questions: npt.NDArray[np.bool_]) -> Votes:
+    def only(self, questions: npt.NDArray[np.bool_]) -> AnnotatorVotes:
         """Return the votes on some questions; these keep their numbers."""
         use = questions[self.question]
         parts = (self.question[use], self.annotator[use], self.code[use])
-        return Votes(*parts, self.n_questions, self.n_annotators, self.n_answers)
+        return AnnotatorVotes(*parts, self.n_questions, self.n_annotators, self.n_answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def prior_table(n_answers: int, accuracy: float) -> FloatArray:
     return table
 
 
-def log_evidence(votes: Votes, shares: FloatArray, tables: FloatArray) -> FloatArray:
+def log_evidence(votes: AnnotatorVotes, shares: FloatArray, tables: FloatArray) -> FloatArray:
     """Return the log chance of each right answer together with the votes, shape (n_questions, n_answers)."""
     log_tables = np.log(tables)
     found = np.tile(np.log(shares), (votes.n_questions, 1))
@@ -88,7 +88,7 @@ def log_evidence(votes: Votes, shares: FloatArray, tables: FloatArray) -> FloatA
     return found
 
 
-def judge(votes: Votes, *, accuracy: float, strength: float, max_iter: int, tol: float) -> Judgement:
+def judge(votes: AnnotatorVotes, *, accuracy: float, strength: float, max_iter: int, tol: float) -> Judgement:
     """Estimate tables and shares from questions with two votes or more, and judge all questions by them.
 
     Climbs the log likelihood of the votes plus ``strength * prior_table * log(tables)`` plus ``log(shares)``,

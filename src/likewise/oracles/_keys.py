@@ -13,7 +13,7 @@ ENDS = ("", "\x04", "\0")
 _ESCAPE = "\x1b"
 
 
-class Typed:
+class KeyReader:
     """Reads what is typed on a stream.
 
     Parameters

@@ -19,7 +19,7 @@ from likewise.plotting._examples import (
     standardized,
     typical_rows,
 )
-from likewise.plotting._figure import Saved, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
 from likewise.plotting._projection import project
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _CELL = 0.62  # distance between examples in inches
 _SHOWN = 6  # maximum number of classes without a cluster that are listed
 
 
-class BagDisplay(Saved):
+class BagDisplay(SavableDisplay):
     """Clusters and the classes that they represent: a map, and examples of each class.
 
     Create it with :meth:`from_estimator` or :meth:`from_predictions`. The left plot shows the rows in the

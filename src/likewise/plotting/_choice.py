@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from likewise.plotting._clusters import MARKERS, PALETTE
-from likewise.plotting._figure import Saved, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
 
 
-class ChoiceDisplay(Saved):
+class ChoiceDisplay(SavableDisplay):
     """Scores on held-out hints over the number of clusters, one line for each method, with the choice marked.
 
     Make one with :meth:`from_search`. Bars are one standard error to either side. Where a grid has other

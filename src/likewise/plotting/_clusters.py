@@ -10,8 +10,8 @@ import numpy.typing as npt
 from likewise._optional import require
 from likewise.evaluation._codes import check_same_rows
 from likewise.plotting._drawn_links import drawn_links
-from likewise.plotting._figure import Saved, clear_sides, new_figure
-from likewise.plotting._projection import Plane, project
+from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
+from likewise.plotting._projection import PlanarProjection, project
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
@@ -25,7 +25,7 @@ KEPT, BROKEN = "#444444", "#D00000"
 _IN_LEGEND = 20  # maximum number of clusters in the legend
 
 
-class ClusterDisplay(Saved):
+class ClusterDisplay(SavableDisplay):
     """A clustering drawn in the plane: a colour for each cluster, lines for must-links and cannot-links.
 
     Create it with :meth:`from_predictions` or :meth:`from_estimator`. Must-links are solid lines,
@@ -144,7 +144,7 @@ class ClusterDisplay(Saved):
             n_links = sum(kind.n_stated for kind in drawn_links(found, supervision, 0))
             rows, found = rows[use], found[use]
             supervision = None if supervision is None else supervision[use]
-        plane: Plane = project(rows, feature_names)
+        plane: PlanarProjection = project(rows, feature_names)
         display = cls(
             plane.points, found, axes=plane.axes, supervision=supervision, n_rows=n_rows, n_links=n_links
         )

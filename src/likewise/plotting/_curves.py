@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.isotonic import isotonic_regression
 
 from likewise.plotting._clusters import MARKERS, PALETTE
-from likewise.plotting._figure import Saved, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
 
 # Yellow is too pale for a line on white, and black comes last; dashes distinguish repeated colours.
 COLOURS = tuple(colour for colour in PALETTE if colour != "#F0E442")
@@ -21,7 +21,7 @@ _FEW = 4  # more bands than this overlap and are drawn fainter
 _LINE = 0.17  # distance between names in inches
 
 
-class CurveDisplay(Saved):
+class CurveDisplay(SavableDisplay):
     """Scores over the number of answers, one curve for each strategy, with a confidence band.
 
     Create it with :meth:`from_comparison`. A curve is the mean over the runs of a strategy, with its name at

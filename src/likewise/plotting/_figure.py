@@ -41,7 +41,7 @@ def clear_sides(ax: Any) -> None:
         ax.spines[side].set_visible(False)
 
 
-class Saved(ABC):
+class SavableDisplay(ABC):
     """Base class of displays, which can save their figure to a file."""
 
     figure_: Any = None

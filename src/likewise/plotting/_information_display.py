@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from likewise.evaluation import HintInformation, pair_information, triplet_information
 from likewise.plotting._clusters import PALETTE
-from likewise.plotting._figure import Saved, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
 
 FloatArray = npt.NDArray[np.float64]
 PAIR, TRIPLET = PALETTE[0], PALETTE[1]
 
 
-class InformationDisplay(Saved):
+class InformationDisplay(SavableDisplay):
     """The information in pairs and triplets, for K classes of equal size (Pei 2017, figure 3.6).
 
     Create it with :meth:`from_classes`. The left panel compares one triplet with one pair. A triplet shows

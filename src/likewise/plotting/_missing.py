@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.plotting._clusters import PALETTE
-from likewise.plotting._figure import Saved, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
 from likewise.plotting._tree import FONT, shortened
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,7 +17,7 @@ _LINE = 0.2  # distance between labels in inches
 _TALLEST = 200.0  # maximum height of a PDF page or an image in inches
 
 
-class MissingRateDisplay(Saved):
+class MissingRateDisplay(SavableDisplay):
     """The rate at which each label is missing, one dot for each label, the highest on top.
 
     Create it with :meth:`from_estimator`. The number beside a name and the size of its dot show the number of

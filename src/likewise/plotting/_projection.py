@@ -13,14 +13,14 @@ _GOLDEN = 0.6180339887498949  # its multiples, less their whole parts, spread ev
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class PlanarProjection:
     """Points, and what their two axes are."""
 
     points: FloatArray
     axes: tuple[str, str]
 
 
-def project(X: Any, feature_names: Any = None) -> Plane:
+def project(X: Any, feature_names: Any = None) -> PlanarProjection:
     """Return rows as points: two features as they are, more by their first two principal components.
 
     The components maximise the variance of the projected rows; they come from the singular value
@@ -38,9 +38,9 @@ def project(X: Any, feature_names: Any = None) -> Plane:
     names = tuple(feature_names) if feature_names is not None else None
     if X.shape[1] == 1:
         spread = np.arange(1, len(X) + 1) * _GOLDEN % 1
-        return Plane(np.column_stack([X[:, 0], spread]), (names[0] if names else "feature 0", ""))
+        return PlanarProjection(np.column_stack([X[:, 0], spread]), (names[0] if names else "feature 0", ""))
     if X.shape[1] == 2:
-        return Plane(X, (names[0], names[1]) if names else ("feature 0", "feature 1"))
+        return PlanarProjection(X, (names[0], names[1]) if names else ("feature 0", "feature 1"))
     centred = X - X.mean(axis=0)
     _, singular, components = np.linalg.svd(centred, full_matrices=False)
     components = components[:2]
@@ -55,4 +55,4 @@ def project(X: Any, feature_names: Any = None) -> Plane:
         f"{word} component ({part:.0%} of the variance)"
         for word, part in zip(("first", "second"), share, strict=True)
     )
-    return Plane(points, (first, second))
+    return PlanarProjection(points, (first, second))

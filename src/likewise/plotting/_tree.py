@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._optional import require
-from likewise.plotting._figure import Saved, new_figure
+from likewise.plotting._figure import SavableDisplay, new_figure
 from likewise.plotting._sureness import GIVEN, MEANING, STEPS, UNKNOWN, Sureness, count_texts, sureness_of
 from likewise.plotting._tree_layout import LINE, FloatArray, TreeLayout, lay_out
 
@@ -25,7 +25,7 @@ _TITLE = 24.0
 _DPI = (72, 100, 150, 300)  # text is placed on whole pixels, so its width depends slightly on the resolution
 
 
-class HierarchyDisplay(Saved):
+class HierarchyDisplay(SavableDisplay):
     """A tree of labels from left to right, with the certainty of each edge and the frequency of each label.
 
     Create it with :meth:`from_hierarchy` or :meth:`from_estimator`. Each leaf has its own line and the figure

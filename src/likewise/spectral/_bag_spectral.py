@@ -12,12 +12,12 @@ from likewise.base import Rule, choice, either, real, warn_caller
 from likewise.exceptions import LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe
 from likewise.spectral._bag_propagation import at_places, even_shares, propagated
-from likewise.spectral._bag_terms import ToldBags, Variant, bag_terms
+from likewise.spectral._bag_terms import BagMatrices, Variant, bag_terms
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._cluster_names import named_clusters, profile_of
 from likewise.spectral._eigen import rough_values
 from likewise.spectral._operator import LowRank, SpectralOperator
-from likewise.spectral._pair_constraints import Apart, Linked
+from likewise.spectral._pair_constraints import ApartPairs, LinkedGraph
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class BagPartition(Partition):
         The propagated class shares of each row, if they are kept for the next fit.
     """
 
-    told: ToldBags | None = None
+    told: BagMatrices | None = None
     shares: np.ndarray | None = None
 
 
@@ -240,8 +240,8 @@ class BagSpectralClustering(SpectralFamily):
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         closure = self._soft_closure(hints.only("links"), "Here the must-links win.")
-        linked = Linked.of(graph, closure)
-        told = ToldBags.of(hints)
+        linked = LinkedGraph.of(graph, closure)
+        told = BagMatrices.of(hints)
         self._warn_clash(told.sets, closure)
         if not told.sets.known.any():
             if hints.bags is not None:
@@ -255,7 +255,7 @@ class BagSpectralClustering(SpectralFamily):
         if self._unit() == "spectrum" and plain is None:
             plain = self._plain(graph, rng)
         cut = self._propagates if self.cut_disjoint == "auto" else self.cut_disjoint
-        weights = Apart(closure, told.sets).cut(linked.weights) if cut else linked.weights
+        weights = ApartPairs(closure, told.sets).cut(linked.weights) if cut else linked.weights
         if not self._propagates:
             terms = self._published(told, linked, plain)
             return _with_bags(self._part(_matrix(linked, weights, terms), graph, rng, last), told, plain)
@@ -276,7 +276,7 @@ class BagSpectralClustering(SpectralFamily):
         """Return the leading eigenvalues of the graph without hints, largest first."""
         return rough_values(self._operator(graph, Supervision.none(graph.n_samples)), self.n_clusters, rng)
 
-    def _published(self, told: ToldBags, linked: Linked, plain: np.ndarray | None) -> list[LowRank]:
+    def _published(self, told: BagMatrices, linked: LinkedGraph, plain: np.ndarray | None) -> list[LowRank]:
         term = self._weighed(even_shares(told.allowed), linked.degrees, plain)
         alpha = float(term.core.mean())
         return bag_terms(
@@ -327,7 +327,7 @@ class BagSpectralClustering(SpectralFamily):
             np.add.at(self.bag_profile_, (bags.codes[inside], partition.labels[inside]), 1)
 
 
-def _matrix(linked: Linked, weights: Any, terms: list[LowRank]) -> SpectralOperator:
+def _matrix(linked: LinkedGraph, weights: Any, terms: list[LowRank]) -> SpectralOperator:
     """Return the normalised matrix, with the degrees before similarities were cut or added for the bags.
 
     With other degrees, each small group of rows that the cut isolates would have an eigenvector of its own
@@ -337,6 +337,6 @@ def _matrix(linked: Linked, weights: Any, terms: list[LowRank]) -> SpectralOpera
 
 
 def _with_bags(
-    found: Partition, told: ToldBags, plain: np.ndarray | None = None, shares: np.ndarray | None = None
+    found: Partition, told: BagMatrices, plain: np.ndarray | None = None, shares: np.ndarray | None = None
 ) -> BagPartition:
     return BagPartition(**{**vars(found), "told": told, "plain": plain, "shares": shares})

@@ -19,7 +19,7 @@ Variant = Literal["propagated", "labelled", "exact", "printed"]
 
 
 @dataclass(frozen=True, eq=False)
-class ToldBags:
+class BagMatrices:
     """Bags as matrices.
 
     Attributes
@@ -40,7 +40,7 @@ class ToldBags:
     allowed: csr_array
 
     @classmethod
-    def of(cls, hints: Supervision) -> ToldBags:
+    def of(cls, hints: Supervision) -> BagMatrices:
         """Gather bags, and labels of single rows."""
         n, bags, own = hints.n_samples, hints.bags, hints.label_codes
         codes = np.full(n, -1, dtype=np.int64) if bags is None else bags.codes.copy()
@@ -76,7 +76,13 @@ class ToldBags:
 
 
 def bag_terms(
-    bags: ToldBags, variant: Variant, *, alpha: float, weights: np.ndarray, keep_must: bool, keep_cannot: bool
+    bags: BagMatrices,
+    variant: Variant,
+    *,
+    alpha: float,
+    weights: np.ndarray,
+    keep_must: bool,
+    keep_cannot: bool,
 ) -> list[LowRank]:
     r"""Return :math:`\alpha Q` as terms to add to the similarities.
 

@@ -15,13 +15,13 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._compat import check_random_state, with_callbacks
-from likewise.base import HintedClusterer, Progress, Rule, choice, either, integer, real, warn_caller
+from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import link_satisfaction
 from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities, with_self_loops
 from likewise.spectral._eigen import Eigen, leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
-from likewise.spectral._pair_constraints import LabelSets, SetsOfRows, single_label_links
+from likewise.spectral._pair_constraints import LabelSets, RowLabelSets, single_label_links
 from likewise.spectral._rounding import by_kmeans, by_rotation, cluster_means, unit_rows
 from likewise.supervision import Closure, Supervision
 
@@ -66,7 +66,7 @@ class Partition:
 
 
 @dataclass(frozen=True, eq=False)
-class Last:
+class PreviousFit:
     """Results of a fit that the next fit on the same rows can reuse."""
 
     key: bytes
@@ -256,7 +256,7 @@ class SpectralFamily(HintedClusterer):
         """
         X, hints = self._check_fit(X, y, supervision)
         rng = check_random_state(self.random_state)
-        progress = Progress(self, X, 1)
+        progress = FitProgress(self, X, 1)
         progress.begin(1)
         if self.affinity != "precomputed":
             warn_equal_rows(self, X)
@@ -272,7 +272,7 @@ class SpectralFamily(HintedClusterer):
         progress.step()
         progress.end()
 
-        self._last = Last(last.key, last.graph, last.recipe, found)
+        self._last = PreviousFit(last.key, last.graph, last.recipe, found)
         self._X = None if self.affinity == "precomputed" else X
         self.labels_ = found.labels.astype(np.int32)
         self.embedding_ = found.rows
@@ -340,7 +340,7 @@ class SpectralFamily(HintedClusterer):
 
     def _warn_clash(self, sets: LabelSets, closure: Closure) -> None:
         """Warn about linked rows whose bags share no label, unless links contradict one another."""
-        found = None if len(closure.conflicts) else SetsOfRows.of(sets, closure).clash()
+        found = None if len(closure.conflicts) else RowLabelSets.of(sets, closure).clash()
         if found is not None:
             chain = closure.path(*found)
             warn_caller(
@@ -358,16 +358,16 @@ class SpectralFamily(HintedClusterer):
         loops = getattr(self, "self_loops", False)
         return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search, loops)  # type: ignore[arg-type]
 
-    def _graph_of(self, X: Any, seed: int) -> Last:
+    def _graph_of(self, X: Any, seed: int) -> PreviousFit:
         """Return the graph; with `warm_start`, that of the last fit if the rows are the same."""
         recipe = self._recipe(X.shape[0])
         if not self.warm_start:
-            return Last(b"", self._new_graph(X, recipe, seed), recipe)
+            return PreviousFit(b"", self._new_graph(X, recipe, seed), recipe)
         key = _fingerprint(X, recipe)
-        last: Last | None = getattr(self, "_last", None)
+        last: PreviousFit | None = getattr(self, "_last", None)
         if last is not None and last.key == key:
             return last
-        return Last(key, self._new_graph(X, recipe, seed), recipe)
+        return PreviousFit(key, self._new_graph(X, recipe, seed), recipe)
 
     def _new_graph(self, X: Any, recipe: Recipe, seed: int) -> Graph:
         if recipe.affinity == "precomputed":

@@ -24,7 +24,7 @@ _OPENS = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
+class PreparedGraph:
     """All that does not depend on links.
 
     Attributes
@@ -45,7 +45,7 @@ class Ready:
     medoids: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, smoother: Smoother, first: np.ndarray, smoothed: np.ndarray) -> Ready:
+    def of(cls, X: np.ndarray, smoother: Smoother, first: np.ndarray, smoothed: np.ndarray) -> PreparedGraph:
         """Find the medoids of the first clusters, which are numbered from 0 with none empty."""
         n_first = int(first.max()) + 1
         means = np.stack([X[first == c].mean(axis=0) for c in range(n_first)])
@@ -56,7 +56,7 @@ class Ready:
 
 
 @dataclass(frozen=True, eq=False)
-class Anchors:
+class ClassAnchors:
     """The rows whose class is fixed when classes are passed along the graph.
 
     Attributes
@@ -76,7 +76,7 @@ class Anchors:
     linked: np.ndarray
     counted: np.ndarray
 
-    def compute_base(self, ready: Ready, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute_base(self, ready: PreparedGraph, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the shares that the first clusters suggest, and the counts behind them.
 
         Each first cluster has the mixture of classes that its medoid and its counted rows have. `targets` are
@@ -90,7 +90,7 @@ class Anchors:
 
 
 @dataclass(frozen=True, eq=False)
-class Passed:
+class PropagatedClasses:
     """What links and near rows say of all rows.
 
     A class is a component of must-linked rows, or a first cluster of which no link speaks yet. There may be
@@ -128,7 +128,7 @@ class Passed:
     cluster_of_class: np.ndarray
     n_passes: int
     smoother: Smoother
-    anchors: Anchors
+    anchors: ClassAnchors
     evidence: Evidence | None = None
 
     @property
@@ -146,14 +146,14 @@ class Passed:
 
 
 def pass_classes(
-    ready: Ready, closure: Closure, n_clusters: int | None, *, count_guesses: bool = True
-) -> Passed:
+    ready: PreparedGraph, closure: Closure, n_clusters: int | None, *, count_guesses: bool = True
+) -> PropagatedClasses:
     """Find the classes, place what can be placed, and pass the classes along the graph.
 
     `n_clusters` is None if their number is not known: then every class is a cluster. Without
     `count_guesses` the first clusters keep their classes if most linked rows have a guessed class.
     """
-    builder = _Builder(ready, closure, n_clusters)
+    builder = _ClassBuilder(ready, closure, n_clusters)
     shares, unreached = builder.opened()
     if builder.guess(shares):
         if not count_guesses and builder.is_mostly_guessed():
@@ -171,7 +171,7 @@ def pass_classes(
     if n_clusters is not None and n_clusters < len(heads):
         sizes = np.bincount(shares.argmax(axis=1), minlength=len(heads)) + 1.0
         clusters = _merged(alike, sizes, n_clusters)
-    return Passed(
+    return PropagatedClasses(
         shares=shares,
         unreached=unreached,
         class_of=np.where(builder.touched, builder.place, -1)[closure.component],
@@ -184,10 +184,10 @@ def pass_classes(
     )
 
 
-class _Builder:
+class _ClassBuilder:
     """Keeps the components that head a class, and which class each component is of (-1: none yet)."""
 
-    def __init__(self, ready: Ready, closure: Closure, n_clusters: int | None) -> None:
+    def __init__(self, ready: PreparedGraph, closure: Closure, n_clusters: int | None) -> None:
         self.ready, self.closure, self.n_clusters = ready, closure, n_clusters
         self.edges = Edges(closure)
         component = closure.component
@@ -240,13 +240,13 @@ class _Builder:
         np.add.at(sums, self.closure.component[rows], shares[rows])
         return np.asarray(sums[components] / self.closure.sizes[components, None])
 
-    def anchors(self) -> Anchors:
+    def anchors(self) -> ClassAnchors:
         """Return the rows that have a class; a medoid stands for its cluster before any link names it."""
         component = self.closure.component
         of_row = self.place[component]
         rows = np.union1d(self.linked_rows[of_row[self.linked_rows] >= 0], self.ready.medoids)
         linked = self.touched[component[rows]]
-        return Anchors(rows, of_row[rows], linked, linked & self.counts_rows)
+        return ClassAnchors(rows, of_row[rows], linked, linked & self.counts_rows)
 
     def passed(self) -> tuple[np.ndarray, np.ndarray]:
         """Pass the classes from the rows that have one along the graph."""
@@ -332,7 +332,11 @@ class _Builder:
 
 
 def interpolate_shares(
-    ready: Ready, base: np.ndarray, anchors: Anchors, targets: np.ndarray, noise: np.ndarray | None = None
+    ready: PreparedGraph,
+    base: np.ndarray,
+    anchors: ClassAnchors,
+    targets: np.ndarray,
+    noise: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the shares of all rows, and how little is known around each, given those of the anchors."""
     columns = np.column_stack([base, np.ones(len(base))])

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from likewise.spectral._bag_propagation import class_profile, even_shares
-from likewise.spectral._bag_terms import ToldBags
+from likewise.spectral._bag_terms import BagMatrices
 
 _SWEEPS = 20
 
 
-def named_clusters(told: ToldBags, labels: np.ndarray, k: int) -> np.ndarray:
+def named_clusters(told: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
     """Return the class of each cluster by number; -1 for a cluster without rows of labelled bags.
 
     Makes as many rows as possible carry a label of their bag, and as many labels as possible be carried by
@@ -73,7 +73,7 @@ def named_clusters(told: ToldBags, labels: np.ndarray, k: int) -> np.ndarray:
     return names
 
 
-def profile_of(told: ToldBags, labels: np.ndarray, k: int, names: np.ndarray) -> np.ndarray:
+def profile_of(told: BagMatrices, labels: np.ndarray, k: int, names: np.ndarray) -> np.ndarray:
     """Return the share of each class in each cluster, beginning with the class that it is named for."""
     start = even_shares(told.allowed)
     rows = np.repeat(np.arange(start.shape[0]), np.diff(start.indptr))

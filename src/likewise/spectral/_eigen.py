@@ -14,7 +14,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 
 from likewise.spectral._krylov import (
     Basis,
-    Counted,
+    CountingOperator,
     chebyshev_filter,
     damped_interval,
     filter_degree,
@@ -137,7 +137,7 @@ def leading_eigenvectors(
         return _whole(operator, k)
 
     tol = max(tol, 1e-11)  # what rounding allows
-    counted = Counted(operator)
+    counted = CountingOperator(operator)
     if start is not None:
         inverse = getattr(start, "inverse", None)
         block = _block(start)
@@ -365,7 +365,7 @@ def rough_values(
 
     Copies of one eigenvalue count once, so that it may return fewer than k.
     """
-    values, _ = lanczos(Counted(operator), None, min(2 * k + 20, operator.shape[0]), rng)
+    values, _ = lanczos(CountingOperator(operator), None, min(2 * k + 20, operator.shape[0]), rng)
     return values[::-1][:k]
 
 

@@ -113,7 +113,7 @@ class MixtureSpace:
 
 
 @dataclass(frozen=True, eq=False)
-class HintedRows:
+class HintedMixtureRows:
     """Hinted rows, and what their hints say about the cluster of each.
 
     Attributes
@@ -131,14 +131,14 @@ class HintedRows:
     likelihood: np.ndarray
 
     @classmethod
-    def from_clusters(cls, rows: np.ndarray, clusters: np.ndarray, n_clusters: int) -> HintedRows:
+    def from_clusters(cls, rows: np.ndarray, clusters: np.ndarray, n_clusters: int) -> HintedMixtureRows:
         """Build from rows whose cluster is certain."""
         shares = np.eye(n_clusters)[clusters]
         return cls(rows, shares, shares)
 
-    def take(self, use: np.ndarray) -> HintedRows:
+    def take(self, use: np.ndarray) -> HintedMixtureRows:
         """Return the rows selected by the mask `use`."""
-        return HintedRows(self.rows[use], self.shares[use], self.likelihood[use])
+        return HintedMixtureRows(self.rows[use], self.shares[use], self.likelihood[use])
 
     @property
     def clusters(self) -> np.ndarray:
@@ -232,7 +232,7 @@ def _fit_mixture(
 
 
 def _fit_candidates(
-    space: MixtureSpace, graph: np.ndarray, hinted: HintedRows, use: tuple[int, ...]
+    space: MixtureSpace, graph: np.ndarray, hinted: HintedMixtureRows, use: tuple[int, ...]
 ) -> list[_Mixture]:
     """Fit the candidates in `use` to the hinted rows and the sample of the others."""
     rows, targets = hinted.rows, hinted.shares
@@ -256,7 +256,7 @@ def _fit_candidates(
     return found
 
 
-def _match_free_start(space: MixtureSpace, hinted: HintedRows) -> np.ndarray:
+def _match_free_start(space: MixtureSpace, hinted: HintedMixtureRows) -> np.ndarray:
     """Return the mixture fitted without answers that agrees best, reordered to match the hinted clusters.
 
     Agreement is measured on the hinted rows in the sample. If there are none, each hinted row is represented
@@ -364,7 +364,9 @@ def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], likelihood: np.nda
     return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
-def learn_metric(space: MixtureSpace, graph_shares: GraphShares, hinted: HintedRows) -> LearnedMetric | None:
+def learn_metric(
+    space: MixtureSpace, graph_shares: GraphShares, hinted: HintedMixtureRows
+) -> LearnedMetric | None:
     """Fit mixtures to hinted rows, and weight them against the graph by cross-validation.
 
     Parameters

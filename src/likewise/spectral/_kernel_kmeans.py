@@ -32,7 +32,7 @@ Objective = Literal["normalized_cut", "ratio_association", "ratio_cut"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
+class KernelKMeansRun:
     """Where one start ended."""
 
     labels: np.ndarray
@@ -42,10 +42,10 @@ class Ended:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Associated(Partition):
+class KernelKMeansEmbedding(Partition):
     """The embedding of the relaxed problem, with the clusters of the best start."""
 
-    ended: Ended
+    ended: KernelKMeansRun
 
 
 class ConstrainedKernelKMeans(SpectralFamily):
@@ -237,7 +237,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         units = (
             association if closure.n_components == graph.n_samples else association.joined(closure.component)
         )
-        found: dict[bytes, Ended] = {}
+        found: dict[bytes, KernelKMeansRun] = {}
         for start in self._starts(relaxed, graph, hints, closure, rng, last):
             together = self._together(units, closure.component, start)
             if (key := _in_order(together).tobytes()) not in found:
@@ -247,9 +247,9 @@ class ConstrainedKernelKMeans(SpectralFamily):
         # New rows are placed by the sums over clusters alone.
         best = replace(best, sums=replace(best.sums, linked=np.empty((0, self.n_clusters))))
         given = {f.name: getattr(relaxed, f.name) for f in fields(relaxed)}
-        return Associated(**given | {"labels": best.labels, "n_rounds": best.n_iter}, ended=best)
+        return KernelKMeansEmbedding(**given | {"labels": best.labels, "n_rounds": best.n_iter}, ended=best)
 
-    def _choose(self, ended: list[Ended], graph: Graph, hints: Supervision) -> Ended:
+    def _choose(self, ended: list[KernelKMeansRun], graph: Graph, hints: Supervision) -> KernelKMeansRun:
         """Choose where the links are kept by rows placed as if they had none, then by the objective.
 
         The objective alone would prefer clusters that gather the linked rows and fit no others.
@@ -296,7 +296,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         votes = csr_array((np.ones(len(labels)), (component, labels)), shape=(n_units, k)).toarray()
         return self._climbed(units, units.filled(votes.argmax(axis=1), k)).labels[component]
 
-    def _climbed(self, association: Association, labels: np.ndarray) -> Ended:
+    def _climbed(self, association: Association, labels: np.ndarray) -> KernelKMeansRun:
         """Move all at once while that helps, then one by one, until neither does."""
         sums = Sums.of(association, labels, self.n_clusters)
         for n_iter in range(1, self.max_iter + 1):
@@ -305,23 +305,23 @@ class ConstrainedKernelKMeans(SpectralFamily):
             if reached.value > sums.value + 1e-10 * abs(sums.value):
                 labels, sums = moved, reached
             elif association.climb(labels, sums) == 0:
-                return Ended(labels, sums, n_iter, True)
+                return KernelKMeansRun(labels, sums, n_iter, True)
             else:
                 sums = Sums.of(association, labels, self.n_clusters)  # what rounding left behind is swept out
-        return Ended(labels, sums, self.max_iter, False)
+        return KernelKMeansRun(labels, sums, self.max_iter, False)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
-        assert isinstance(partition, Associated)
+        assert isinstance(partition, KernelKMeansEmbedding)
         whole = self.n_clusters if self.objective == "normalized_cut" else 0
         self.objective_ = whole - partition.ended.sums.value
         if not partition.ended.settled:
             self._warn_not_converged(self.n_iter_)
 
     def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
-        assert isinstance(found, Associated)
+        assert isinstance(found, KernelKMeansEmbedding)
         return self._nearest(alike, degrees, found.ended)
 
-    def _nearest(self, alike: Any, degrees: np.ndarray, ended: Ended) -> np.ndarray:
+    def _nearest(self, alike: Any, degrees: np.ndarray, ended: KernelKMeansRun) -> np.ndarray:
         """Return the nearest mean in the space of the kernel, by how alike rows are to those of the fit."""
         marks = np.zeros((len(ended.labels), self.n_clusters))
         marks[np.arange(len(marks)), ended.labels] = 1.0

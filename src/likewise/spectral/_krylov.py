@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-class Counted:
+class CountingOperator:
     """An operator that counts the vectors it was multiplied with."""
 
     def __init__(self, operator):

@@ -10,7 +10,7 @@ from likewise.base import Rule, choice
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._operator import SpectralOperator
-from likewise.spectral._pair_constraints import LabelSets, Linked
+from likewise.spectral._pair_constraints import LabelSets, LinkedGraph
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class SpectralLearning(SpectralFamily):
         sets = LabelSets.of(hints.bags, graph.n_samples) if self.as_links else None
         if sets is not None:
             self._warn_clash(sets, closure)
-        told = Linked.of(graph, closure, sets)
+        told = LinkedGraph.of(graph, closure, sets)
         if self.normalization == "symmetric":
             return SpectralOperator(told.weights, told.degrees**-0.5, told.terms, told.diagonal)
         scale = np.full(graph.n_samples, told.degrees.max() ** -0.5)

@@ -48,7 +48,7 @@ _KIND_ROWS = 30.0  # pseudo-count that draws the rate of each kind towards the c
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class LinkVotes:
     """Links as pairs of rows with signs and weights.
 
     Attributes
@@ -66,7 +66,7 @@ class Votes:
     weights: np.ndarray
 
     @classmethod
-    def from_links(cls, links: Links) -> Votes:
+    def from_links(cls, links: Links) -> LinkVotes:
         """List all links; a must-link group is a chain of pairs, a cannot-link group all of its pairs."""
         pairs = [links.must, links.cannot]
         signs = [np.ones(len(links.must)), -np.ones(len(links.cannot))]
@@ -171,7 +171,7 @@ class Votes:
 
 
 def compute_unreliability(
-    votes: Votes,
+    votes: LinkVotes,
     believed: np.ndarray,
     class_of: np.ndarray,
     medoids: np.ndarray,
@@ -339,7 +339,7 @@ class Beliefs:
 
 
 def infer_beliefs(
-    votes: Votes, prior: np.ndarray, roots: dict[int, int], n_missing: int, rate: float | None
+    votes: LinkVotes, prior: np.ndarray, roots: dict[int, int], n_missing: int, rate: float | None
 ) -> Beliefs:
     """Combine what rows and links say by belief propagation.
 
@@ -393,7 +393,7 @@ def infer_beliefs(
     )
 
 
-def _likelihoods(votes: Votes, same: float, different: float) -> tuple[np.ndarray, np.ndarray]:
+def _likelihoods(votes: LinkVotes, same: float, different: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the probability of each vote if its rows belong together, and if they do not."""
     positive = votes.signs > 0
     yes = np.where(positive, 1 - same, same) ** votes.weights
@@ -401,7 +401,7 @@ def _likelihoods(votes: Votes, same: float, different: float) -> tuple[np.ndarra
     return yes / (yes + no), no / (yes + no)
 
 
-def _estimate_kinds(rate: ErrorRate, votes: Votes, predicted: np.ndarray) -> ErrorRate:
+def _estimate_kinds(rate: ErrorRate, votes: LinkVotes, predicted: np.ndarray) -> ErrorRate:
     """Add how often each kind of pair is mistaken, drawn towards the common rate."""
     right = (1 - rate.mean) * predicted
     right = right / np.maximum(right + rate.mean * (1 - predicted), 1e-12)
@@ -414,7 +414,7 @@ def _estimate_kinds(rate: ErrorRate, votes: Votes, predicted: np.ndarray) -> Err
 
 
 def _propagate(
-    votes: Votes, prior: np.ndarray, same: float, different: float
+    votes: LinkVotes, prior: np.ndarray, same: float, different: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the posterior of each row's class, and for each vote the chance that its rows belong together.
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from likewise.spectral._operator import LowRank
-from likewise.supervision import Closure, Groups, Supervision
+from likewise.supervision import Closure, RowGroups, Supervision
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
     own += np.bincount(groups.members, weights=groups.weights[groups.group_of], minlength=len(own))
     of_row = csr_array((np.ones(n), component, np.arange(n + 1)), shape=(n, closure.n_components))
     used = np.flatnonzero(own)
-    clashing = hints.cannot_groups if len(closure.conflicts) else Groups.of(None, n, what="groups")
+    clashing = hints.cannot_groups if len(closure.conflicts) else RowGroups.of(None, n, what="groups")
     both = _conflicts_in_groups(clashing, component)
     return _joined(
         [
@@ -145,7 +145,7 @@ def with_mean_weight(hints: Supervision, mean: float) -> Supervision:
     )
 
 
-def _conflicts_in_groups(groups: Groups, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _conflicts_in_groups(groups: RowGroups, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of rows of a cannot group that must-links join, and their weights."""
     pairs, weights = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
     for rows, weight in zip(groups, groups.weights, strict=True):
@@ -161,7 +161,7 @@ def _pairs(pairs: np.ndarray, n: int) -> csr_array:
     return csr_array((np.ones(2 * len(pairs)), at), shape=(n, len(pairs)))
 
 
-def _members(groups: Groups, n: int) -> csr_array:
+def _members(groups: RowGroups, n: int) -> csr_array:
     at = (groups.members, groups.group_of)
     return csr_array((np.ones(len(groups.members)), at), shape=(n, len(groups)))
 

@@ -95,7 +95,7 @@ class LabelSets:
 
 
 @dataclass(frozen=True, eq=False)
-class SetsOfRows:
+class RowLabelSets:
     """What is known of the class of each row, by its own label set and those of rows that it is linked to.
 
     Attributes
@@ -113,7 +113,7 @@ class SetsOfRows:
     of_row: np.ndarray
 
     @classmethod
-    def of(cls, sets: LabelSets, closure: Closure | None = None) -> SetsOfRows:
+    def of(cls, sets: LabelSets, closure: Closure | None = None) -> RowLabelSets:
         """Carry what is known of a row to the rows that must-links join it to."""
         n_sets = len(sets.sizes)
         alone = csr_array(eye_array(n_sets))
@@ -205,7 +205,7 @@ def _stated(closure: Closure) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return told
 
 
-class Apart:
+class ApartPairs:
     """Tells which pairs of rows cannot belong together: by links and what they imply, by label sets."""
 
     def __init__(self, closure: Closure | None = None, sets: LabelSets | None = None) -> None:
@@ -213,7 +213,7 @@ class Apart:
         if closure is not None and (len(closure.cannot) or len(closure.cannot_groups)):
             self._tests.append(_stated(closure))
         if sets is not None and len(sets.sizes):
-            self._tests.append(SetsOfRows.of(sets, closure).apart)
+            self._tests.append(RowLabelSets.of(sets, closure).apart)
 
     def __bool__(self) -> bool:
         return bool(self._tests)
@@ -255,7 +255,7 @@ def components(closure: Closure) -> csr_array:
 
 
 @dataclass(frozen=True, eq=False)
-class Linked:
+class LinkedGraph:
     """A graph with links written into it: 1 for rows that must be together, 0 for rows that cannot be.
 
     The matrix is ``weights`` plus the low-rank ``terms`` plus ``diag(diagonal)``; ``degrees`` its row sums.
@@ -267,9 +267,9 @@ class Linked:
     diagonal: np.ndarray | None
 
     @classmethod
-    def of(cls, graph: Graph, closure: Closure, sets: LabelSets | None = None) -> Linked:
+    def of(cls, graph: Graph, closure: Closure, sets: LabelSets | None = None) -> LinkedGraph:
         """Write in what the links say and imply, and what label sets that share no class imply."""
-        apart, together = Apart(closure, sets), components(closure)
+        apart, together = ApartPairs(closure, sets), components(closure)
         if not together.shape[1]:
             weights = apart.cut(graph.weights) if apart else graph.weights
             return cls(weights, Graph.of(weights).degrees, [], None)

@@ -15,9 +15,9 @@ from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
 from likewise.spectral._base import warn_equal_rows
-from likewise.spectral._classes import Passed, Ready, pass_classes
-from likewise.spectral._gaussian_metric import HintedRows, LearnedMetric, MixtureSpace, learn_metric
-from likewise.spectral._link_evidence import Beliefs, ErrorRate, Votes
+from likewise.spectral._classes import PreparedGraph, PropagatedClasses, pass_classes
+from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
+from likewise.spectral._link_evidence import Beliefs, ErrorRate, LinkVotes
 from likewise.spectral._smoothing import Smoother
 from likewise.spectral._uncertain import (
     compute_cluster_evidence,
@@ -152,7 +152,7 @@ class PropagationClustering(HintedClusterer):
     shares_: np.ndarray
 
     labels_: np.ndarray
-    passed_: Passed
+    passed_: PropagatedClasses
     believed_: Supervision
     error_rate_: ErrorRate | None
     link_proba_: np.ndarray | None
@@ -162,7 +162,7 @@ class PropagationClustering(HintedClusterer):
     _handed_metric: LearnedMetric | None = None
     _centers: np.ndarray
     _graph: Graph
-    _ready: Ready
+    _ready: PreparedGraph
     _space: MixtureSpace | None
     _rows: np.ndarray
     _hints: Supervision
@@ -251,7 +251,7 @@ class PropagationClustering(HintedClusterer):
         self._hints = hints
         return self
 
-    def _pass_certain(self, hints: Supervision) -> Passed:
+    def _pass_certain(self, hints: Supervision) -> PropagatedClasses:
         """Propagate links as certain; if they contradict one another, the must-links win."""
         closure = self._soft_closure(hints, "Here the must-links win.")
         passed = pass_classes(self._ready, closure, self._n_wanted, count_guesses=False)
@@ -259,9 +259,9 @@ class PropagationClustering(HintedClusterer):
         self.metric_ = self._find_metric(passed)
         return passed if self.metric_ is None else stack_shares(passed, self.metric_)
 
-    def _pass_uncertain(self, hints: Supervision) -> Passed:
+    def _pass_uncertain(self, hints: Supervision) -> PropagatedClasses:
         """Propagate links as evidence; votes resolve contradictions."""
-        votes = Votes.from_links(hints.links)
+        votes = LinkVotes.from_links(hints.links)
         rate = None if self.error_rate == "learn" else float(self.error_rate)
         believed = votes.agree(votes.join())
         founding = None
@@ -281,7 +281,7 @@ class PropagationClustering(HintedClusterer):
         if not len(votes):
             return passed if self.metric_ is None else stack_shares(passed, self.metric_)
 
-        def weigh(metric: LearnedMetric | None) -> tuple[Passed, Beliefs]:
+        def weigh(metric: LearnedMetric | None) -> tuple[PropagatedClasses, Beliefs]:
             found = weigh_links(self._ready, passed, votes, believed, self._n_wanted, rate, metric, founding)
             assert found.evidence is not None
             return found, found.evidence.beliefs
@@ -302,7 +302,7 @@ class PropagationClustering(HintedClusterer):
         """The number of clusters if it is fixed."""
         return self.n_clusters if self.fixed_number else None
 
-    def _find_metric(self, passed: Passed) -> LearnedMetric | None:
+    def _find_metric(self, passed: PropagatedClasses) -> LearnedMetric | None:
         """Return mixtures fitted to the rows with known clusters, new or taken over from another model."""
         n_found = int(passed.cluster_of_class.max()) + 1
         if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
@@ -311,14 +311,14 @@ class PropagationClustering(HintedClusterer):
             return self._handed_metric
         rows = np.flatnonzero(passed.class_of >= 0)
         clusters = passed.cluster_of_class[passed.class_of[rows]]
-        return self._learn_metric(passed, HintedRows.from_clusters(rows, clusters, n_found))
+        return self._learn_metric(passed, HintedMixtureRows.from_clusters(rows, clusters, n_found))
 
     @property
     def _reuses_metric(self) -> bool:
         """Whether the metric, which may be None, is taken over from another model of the same rows."""
         return self._handed_space is not None and self._handed_space is self._space
 
-    def _learn_metric(self, passed: Passed, hinted: HintedRows) -> LearnedMetric | None:
+    def _learn_metric(self, passed: PropagatedClasses, hinted: HintedMixtureRows) -> LearnedMetric | None:
         """Learn a metric from hinted rows; return None if there are too few."""
         assert self._space is not None
         with warnings.catch_warnings():
@@ -413,7 +413,7 @@ class PropagationClustering(HintedClusterer):
         few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
 
-    def _prepared(self, X: np.ndarray) -> tuple[Graph, Ready, np.ndarray, MixtureSpace | None]:
+    def _prepared(self, X: np.ndarray) -> tuple[Graph, PreparedGraph, np.ndarray, MixtureSpace | None]:
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=3)
         with warnings.catch_warnings():
@@ -430,7 +430,7 @@ class PropagationClustering(HintedClusterer):
             graph = build_graph(X, self._recipe(len(X)), random_state=int(seeds[1]))
         shares = Smoother(graph, _FIRST_RESTART).smooth(np.eye(int(first.max()) + 1)[first])
         space = MixtureSpace(X, self.n_clusters, int(seeds[2])) if self.learn_metric else None
-        ready = Ready.of(X, Smoother(graph, self.restart), first, shares)
+        ready = PreparedGraph.of(X, Smoother(graph, self.restart), first, shares)
         return graph, ready, found.cluster_centers_, space
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:

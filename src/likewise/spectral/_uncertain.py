@@ -6,9 +6,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from likewise.spectral._classes import Anchors, Passed, Ready, interpolate_shares, normalize_shares
-from likewise.spectral._gaussian_metric import GraphShares, HintedRows, LearnedMetric
-from likewise.spectral._link_evidence import START_RATE, Beliefs, Votes, compute_unreliability, infer_beliefs
+from likewise.spectral._classes import (
+    ClassAnchors,
+    PreparedGraph,
+    PropagatedClasses,
+    interpolate_shares,
+    normalize_shares,
+)
+from likewise.spectral._gaussian_metric import GraphShares, HintedMixtureRows, LearnedMetric
+from likewise.spectral._link_evidence import (
+    START_RATE,
+    Beliefs,
+    LinkVotes,
+    compute_unreliability,
+    infer_beliefs,
+)
 
 _NOISE = 1.0  # noise variance of a label at even odds, relative to the variance of the field there
 _PASSES = 3
@@ -58,14 +70,16 @@ class Evidence:
         The first link, where all depends on it.
     """
 
-    votes: Votes
+    votes: LinkVotes
     believed: np.ndarray
     beliefs: Beliefs
     unreliability: np.ndarray
     founding: Founding | None
 
 
-def judge_founding(X: np.ndarray, ready: Ready, votes: Votes, rate: float | None) -> Founding | None:
+def judge_founding(
+    X: np.ndarray, ready: PreparedGraph, votes: LinkVotes, rate: float | None
+) -> Founding | None:
     """Weigh the link between the two first medoids, if there is one, with links to rows next to them.
 
     With two clusters a wrong link between the medoids turns every later answer into the wrong class, and
@@ -108,15 +122,15 @@ def _nearest(X: np.ndarray, row: int) -> list[int]:
 
 
 def weigh_links(
-    ready: Ready,
-    passed: Passed,
-    votes: Votes,
+    ready: PreparedGraph,
+    passed: PropagatedClasses,
+    votes: LinkVotes,
     believed: np.ndarray,
     n_clusters: int | None,
     rate: float | None,
     metric: LearnedMetric | None,
     founding: Founding | None,
-) -> Passed:
+) -> PropagatedClasses:
     """Return classes with shares that take links as evidence, given those that take them as certain."""
     start = START_RATE if rate is None else max(rate, _LEAST_NOISE_RATE)
     n_classes = passed.n_classes
@@ -143,7 +157,7 @@ def weigh_links(
     return replace(passed, shares=shares, evidence=evidence)
 
 
-def _hold_out(ready: Ready, passed: Passed, targets: np.ndarray) -> np.ndarray:
+def _hold_out(ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarray) -> np.ndarray:
     """Return the shares of all rows, those of linked anchors without their own label.
 
     `targets` are the shares of the anchors: their labels, or what is believed of these.
@@ -166,7 +180,7 @@ def _hold_out(ready: Ready, passed: Passed, targets: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _update_targets(passed: Passed, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
+def _update_targets(passed: PropagatedClasses, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
     """Return the shares of the anchors by what is believed of them, and which anchors that is known of."""
     anchors = passed.anchors
     targets = np.eye(passed.n_classes)[anchors.classes]
@@ -176,7 +190,9 @@ def _update_targets(passed: Passed, beliefs: Beliefs) -> tuple[np.ndarray, np.nd
     return targets, known
 
 
-def _soften(ready: Ready, passed: Passed, targets: np.ndarray, known: np.ndarray) -> np.ndarray:
+def _soften(
+    ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarray, known: np.ndarray
+) -> np.ndarray:
     """Pass the classes along the graph again, from posteriors in place of certain labels."""
     anchors = passed.anchors
     if not ready.smoother.keeps_influence(len(anchors.rows)):
@@ -188,7 +204,7 @@ def _soften(ready: Ready, passed: Passed, targets: np.ndarray, known: np.ndarray
 
 
 def _distribute(
-    passed: Passed, shares: np.ndarray, metric: LearnedMetric, rows: np.ndarray | None = None
+    passed: PropagatedClasses, shares: np.ndarray, metric: LearnedMetric, rows: np.ndarray | None = None
 ) -> np.ndarray:
     """Rescale the shares of classes so that their sums per cluster are those of the stack.
 
@@ -207,7 +223,7 @@ def _distribute(
     return normalize_shares(part * stacked[:, clusters])
 
 
-def stack_shares(passed: Passed, metric: LearnedMetric) -> Passed:
+def stack_shares(passed: PropagatedClasses, metric: LearnedMetric) -> PropagatedClasses:
     """Return classes whose shares use a learned metric, where links are certain.
 
     Rows with a class, and classes that links rule out for a row, stay as they are.
@@ -219,14 +235,14 @@ def stack_shares(passed: Passed, metric: LearnedMetric) -> Passed:
     return replace(passed, shares=normalize_shares(shares))
 
 
-def compute_cluster_evidence(passed: Passed, beliefs: Beliefs) -> HintedRows:
+def compute_cluster_evidence(passed: PropagatedClasses, beliefs: Beliefs) -> HintedMixtureRows:
     """Return the cluster posterior and likelihood of each linked row."""
     of_cluster = np.eye(int(passed.cluster_of_class.max()) + 1)[passed.cluster_of_class]
     shares = beliefs.classes @ of_cluster
-    return HintedRows(beliefs.rows, shares, shares / (beliefs.prior @ of_cluster))
+    return HintedMixtureRows(beliefs.rows, shares, shares / (beliefs.prior @ of_cluster))
 
 
-def make_graph_shares(ready: Ready, passed: Passed) -> GraphShares:
+def make_graph_shares(ready: PreparedGraph, passed: PropagatedClasses) -> GraphShares:
     """Return a function that gives the shares of clusters in all rows, given those of some."""
     k = int(passed.cluster_of_class.max()) + 1
     of_medoid = passed.cluster_of_class[passed.shares[ready.medoids].argmax(axis=1)]
@@ -237,7 +253,7 @@ def make_graph_shares(ready: Ready, passed: Passed) -> GraphShares:
         values = np.zeros((len(everything), k))
         values[np.searchsorted(everything, ready.medoids)] = np.eye(k)[of_medoid]
         values[linked] = targets
-        anchors = Anchors(everything, values.argmax(axis=1), linked, linked)
+        anchors = ClassAnchors(everything, values.argmax(axis=1), linked, linked)
         base, _ = anchors.compute_base(ready, values)
         return normalize_shares(ready.smoother.interpolate(base, rows, targets))
 

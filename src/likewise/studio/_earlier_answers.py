@@ -15,8 +15,8 @@ from likewise.active import Question
 from likewise.exceptions import FileFormatError
 from likewise.studio._statements import (
     AllProblems,
-    Earlier,
-    Told,
+    PastAnswer,
+    PastAnswers,
     checked,
     checked_name,
     counted,
@@ -63,7 +63,7 @@ _TRUTHS = {"true": True, "false": False, "": False}
 
 def read_earlier(
     path: Path, ids: RowIds, *, format: str | None = None, encoding: str = "utf-8", raw: bool = False
-) -> Earlier:
+) -> PastAnswers:
     """Read a file of answers, labels, hints or an interview; which of them it is, it says itself.
 
     Parameters
@@ -88,7 +88,7 @@ def read_earlier(
     if not data.strip():
         raise FileFormatError(f"{path} is empty; wanted at least a header.")
     columns, rows = _table(data, kind, encoding, problems)
-    read = _Reader(ids, problems, quoted=kind == "csv" and not raw)
+    read = _AnswerReader(ids, problems, quoted=kind == "csv" and not raw)
     if {"a", "b", "answer"} <= columns and not columns & _HINTS:
         earlier = read.answers(rows, columns)
     elif {"id", "group"} <= columns:
@@ -148,16 +148,16 @@ def _zipped(
             yield line, dict(zip(columns, cells, strict=True))
 
 
-class _Reader:
+class _AnswerReader:
     """Makes statements of the rows of a table, and notes what is wrong with them."""
 
     def __init__(self, ids: RowIds, problems: Problems, *, quoted: bool) -> None:
         self.ids, self.problems, self.quoted = ids, problems, quoted
 
-    def answers(self, rows: Iterable[Row], columns: set[str]) -> Earlier:
+    def answers(self, rows: Iterable[Row], columns: set[str]) -> PastAnswers:
         """Read a table of answers."""
         self._check_columns(columns, _ANSWERS)
-        earlier = Earlier("answers")
+        earlier = PastAnswers("answers")
         n_undone = n_practice = 0
         for line, cells in rows:
             try:
@@ -177,7 +177,7 @@ class _Reader:
             earlier.notes.append(f"Left out: {counted(n_practice, 'answer')} for practice.")
         return earlier
 
-    def _answer(self, line: int, cells: Mapping[str, Any]) -> Told:
+    def _answer(self, line: int, cells: Mapping[str, Any]) -> PastAnswer:
         c = _given(cells.get("c"))
         kind = str(_given(cells.get("kind")) or ("triplet" if c is not None else "pair")).strip().lower()
         if kind not in ("pair", "triplet"):
@@ -191,7 +191,7 @@ class _Reader:
         word = str(Question(kind, tuple(range(len(items)))).fitting(_given(cells.get("answer")) or ""))  # type: ignore[arg-type]
         _truth(cells.get("undone"))
         name = _given(cells.get("annotator"))
-        return Told(
+        return PastAnswer(
             "triplet" if kind == "triplet" else "pair",
             items,
             word,
@@ -201,7 +201,7 @@ class _Reader:
             line,
         )
 
-    def labels(self, rows: Iterable[Row], columns: set[str]) -> Earlier:
+    def labels(self, rows: Iterable[Row], columns: set[str]) -> PastAnswers:
         """Read a table of groups: one item of a group goes with each other one, and not with other groups."""
         self._check_columns(columns, _LABELS)
         if "doubt" in columns:
@@ -223,7 +223,7 @@ class _Reader:
                     _same(name_of, str(group), self._name(name), line, f"the name of group {group}")
             except ValueError as error:
                 self.problems.add(line, error)
-        earlier = Earlier("labels")
+        earlier = PastAnswers("labels")
         earlier.notes += _leave_out_unlabelled(group_of)
         groups: dict[str, list[str]] = {}
         for item, (group, _) in group_of.items():

@@ -31,7 +31,7 @@ def write(path: Path, settings: Settings, described: Described, source: dict[str
 
 
 @dataclasses.dataclass(frozen=True)
-class Said:
+class ProjectFile:
     """What stands in the file of a project; `source` is its entry as it is."""
 
     settings: Settings
@@ -41,12 +41,12 @@ class Said:
     source: dict[str, Any]
 
 
-def read(place: Path) -> Said:
+def read(place: Path) -> ProjectFile:
     """Read the file of the project in a folder, or say what is wrong with it."""
     said = _read(place)
     source = _source(said, place)
     data = Path(os.path.normpath(place / source["path"]))
-    return Said(_settings(said, place), _described(said, place), data, source["was"], source)
+    return ProjectFile(_settings(said, place), _described(said, place), data, source["was"], source)
 
 
 def _read(place: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ MOST = 100_000  # statements; more would keep a studio busy for hours
 _SHOWN = 100  # so many bad lines are told of at once
 
 
-class Told(NamedTuple):
+class PastAnswer(NamedTuple):
     """One earlier answer."""
 
     kind: Literal["pair", "triplet"]
@@ -32,7 +32,7 @@ class Told(NamedTuple):
 
 
 @dataclass
-class Earlier:
+class PastAnswers:
     """What stands in a file.
 
     Attributes
@@ -48,7 +48,7 @@ class Earlier:
     """
 
     form: Literal["answers", "labels", "hints", "interview"]
-    told: list[Told] = field(default_factory=list)
+    told: list[PastAnswer] = field(default_factory=list)
     names: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class AllProblems(Problems):
         raise FileFormatError("\n".join([*shown, "Nothing was imported."]))
 
 
-def checked(earlier: Earlier, path: Path) -> Earlier:
+def checked(earlier: PastAnswers, path: Path) -> PastAnswers:
     """Refuse more than a studio can bear."""
     if len(earlier.told) > MOST:
         raise FileFormatError(
@@ -99,17 +99,17 @@ def checked_name(name: str) -> str:
 # ---------------------------------------------------------------------- groups and hints
 
 
-def of_groups(groups: list[list[str]]) -> list[Told]:
+def of_groups(groups: list[list[str]]) -> list[PastAnswer]:
     """Say with few statements which items are together: the first of a group with each of the others."""
-    together = [Told("pair", (items[0], other), "SAME") for items in groups for other in items[1:]]
+    together = [PastAnswer("pair", (items[0], other), "SAME") for items in groups for other in items[1:]]
     return together + _apart([items[0] for items in groups])
 
 
-def _apart(items: Iterable[str]) -> list[Told]:
-    return [Told("pair", pair, "DIFFERENT") for pair in combinations(items, 2)]
+def _apart(items: Iterable[str]) -> list[PastAnswer]:
+    return [PastAnswer("pair", pair, "DIFFERENT") for pair in combinations(items, 2)]
 
 
-def of_hints_file(path: Path, ids: RowIds, kind: str, encoding: str) -> Earlier:
+def of_hints_file(path: Path, ids: RowIds, kind: str, encoding: str) -> PastAnswers:
     """Read a file of hints as answers."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -119,28 +119,28 @@ def of_hints_file(path: Path, ids: RowIds, kind: str, encoding: str) -> Earlier:
     return checked(earlier, path)
 
 
-def _of_hints(hints: Supervision, ids: RowIds, path: str) -> Earlier:
+def _of_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
     """Say as answers what hints say."""
     if "bags" in hints.kinds:
         raise FileFormatError(
             f"{path} has bags, and no question of the studio is about bags. Turn them into links with "
             "likewise.supervision.bags_to_links, and write these. Nothing was imported."
         )
-    earlier = Earlier("hints")
+    earlier = PastAnswers("hints")
     told = earlier.told
 
     def named(rows: Iterable[int]) -> list[str]:
         return [ids[row] for row in rows]
 
-    told += [Told("pair", tuple(named(pair)), "SAME") for pair in hints.must.tolist()]
-    told += [Told("pair", tuple(named(pair)), "DIFFERENT") for pair in hints.cannot.tolist()]
+    told += [PastAnswer("pair", tuple(named(pair)), "SAME") for pair in hints.must.tolist()]
+    told += [PastAnswer("pair", tuple(named(pair)), "DIFFERENT") for pair in hints.cannot.tolist()]
     for group in hints.must_groups:
         first, *others = named(group.tolist())
-        told += [Told("pair", (first, other), "SAME") for other in others]
+        told += [PastAnswer("pair", (first, other), "SAME") for other in others]
     for group in hints.cannot_groups:
         told += _apart(named(group.tolist()))
     for rows, answer in zip(hints.triplets.tolist(), hints.answer_words, strict=True):
-        told.append(Told("triplet", tuple(named(rows)), str(answer)))
+        told.append(PastAnswer("triplet", tuple(named(rows)), str(answer)))
     groups: dict[int, list[str]] = {}
     for row, code in enumerate(hints.label_codes.tolist()):
         if code >= 0:
@@ -165,14 +165,14 @@ def _weights(hints: Supervision) -> list[Any]:
 # ---------------------------------------------------------------------- interviews of `likewise ask`
 
 
-def of_interview(path: Path, ids: RowIds) -> Earlier:
+def of_interview(path: Path, ids: RowIds) -> PastAnswers:
     """Read what was said in an interview, and still counts; trays become the pairs that they state."""
     from likewise.active import _saved_interview
 
     content = _saved_interview.read(path).content
     rows = content.get("data", {}).get("rows") if isinstance(content.get("data"), dict) else None
     problems = AllProblems(str(path), ", event ")
-    earlier = Earlier("interview")
+    earlier = PastAnswers("interview")
     history = content.get("history")
     if not isinstance(history, list):
         raise FileFormatError(f"{path}: 'history' should be a list, got {history!r}.")
@@ -203,13 +203,13 @@ def of_interview(path: Path, ids: RowIds) -> Earlier:
         earlier.notes.append(f"Left out: {counted(n_silent, 'answer')} about trays without a link.")
     given = content.get("hints")
     if given:
-        hints = _saved_interview.Saved(str(path), content)._hints(ids)
+        hints = _saved_interview.SavedInterview(str(path), content)._hints(ids)
         earlier.told += (more := _of_hints(hints, ids, str(path))).told
         earlier.names += more.names
     return checked(earlier, path)
 
 
-def _of_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[Told]:
+def _of_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[PastAnswer]:
     from likewise.active import _saved_interview
     from likewise.active._questions import Reply
 
@@ -225,9 +225,9 @@ def _of_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[Told]:
     if question.kind in ("pair", "triplet"):
         # A pair may have been shown the other way round; what it says is the same.
         items = tuple(ids[row] for row in question.rows)
-        return [Told(question.kind, items, str(reply.answer), **said)]  # type: ignore[arg-type]
+        return [PastAnswer(question.kind, items, str(reply.answer), **said)]  # type: ignore[arg-type]
     piles = [[ids[row] for row in pile] for pile in reply.piles]
-    told = [Told("pair", (pile[0], other), "SAME", **said) for pile in piles for other in pile[1:]]  # type: ignore[arg-type]
+    told = [PastAnswer("pair", (pile[0], other), "SAME", **said) for pile in piles for other in pile[1:]]  # type: ignore[arg-type]
     for one, other in combinations(piles, 2):
-        told += [Told("pair", pair, "DIFFERENT", **said) for pair in product(one, other)]  # type: ignore[arg-type]
+        told += [PastAnswer("pair", pair, "DIFFERENT", **said) for pair in product(one, other)]  # type: ignore[arg-type]
     return told

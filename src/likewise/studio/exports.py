@@ -139,7 +139,7 @@ def hints_of(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
 
 
 @dataclass(frozen=True)
-class Table:
+class ExportTable:
     """Columns of equal length; `types` says what each holds."""
 
     columns: Mapping[str, Sequence[Any]]
@@ -153,7 +153,7 @@ class Table:
         return zip(*self.columns.values(), strict=True)
 
 
-def answers_table(snapshot: Snapshot) -> Table:
+def answers_table(snapshot: Snapshot) -> ExportTable:
     """Return every answer with who gave it, when and in how long; undone ones are told apart by `undone`."""
     answers = [event for event in snapshot.events if event.kind == "answer"]
     items = [[*event.body["items"], None, None, None][:3] for event in answers]
@@ -169,10 +169,10 @@ def answers_table(snapshot: Snapshot) -> Table:
         "undone": [event.seq in snapshot.undone for event in answers],
     }
     types: dict[str, Any] = dict.fromkeys(columns, "text")
-    return Table(columns, types | {"seq": "int", "seconds": "float", "undone": "bool"})
+    return ExportTable(columns, types | {"seq": "int", "seconds": "float", "undone": "bool"})
 
 
-def labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> Table:
+def labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> ExportTable:
     """Return the group of each item, its name if it has one, and its doubt: 0 sure to 1 not sure at all."""
     groups = picture.labels.tolist()
     columns: dict[str, list[Any]] = {
@@ -181,13 +181,13 @@ def labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str])
         "name": [names.get(group) for group in groups],
         "doubt": [round(float(doubt), 4) for doubt in picture.doubt],
     }
-    return Table(columns, {"id": "text", "group": "int", "name": "text", "doubt": "float"})
+    return ExportTable(columns, {"id": "text", "group": "int", "name": "text", "doubt": "float"})
 
 
 # ---------------------------------------------------------------------- bytes
 
 
-def table_bytes(table: Table, format: Format, *, raw: bool = False) -> bytes:
+def table_bytes(table: ExportTable, format: Format, *, raw: bool = False) -> bytes:
     """Return a table as a file; `raw` leaves the cells of a CSV file as they are, formulas or not."""
     if format == "parquet":
         return _parquet(table)
@@ -212,7 +212,7 @@ def _cells(column: Sequence[Any], kind: str, raw: bool) -> list[str]:
     return [csv_line([cell]) if cell and _QUOTED.search(cell) else cell or "" for cell in cells]
 
 
-def _parquet(table: Table) -> bytes:
+def _parquet(table: ExportTable) -> bytes:
     parquet = require("pyarrow.parquet", extra="scale")
     pyarrow = require("pyarrow", extra="scale")
     kinds = {

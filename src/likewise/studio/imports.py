@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise.studio._earlier_answers import read_earlier
-from likewise.studio._statements import Earlier, Told
+from likewise.studio._statements import PastAnswer, PastAnswers
 from likewise.studio.records import NewEvent, Person, StoredEvent
 from likewise.supervision import RowIds
 
@@ -28,7 +28,7 @@ _AT_ONCE = 500  # events in a transaction, so that answers that come meanwhile n
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What became of a file.
 
     Attributes
@@ -62,7 +62,7 @@ def import_answers(
     format: str | None = None,
     encoding: str = "utf-8",
     raw: bool = False,
-) -> Imported:
+) -> ImportResult:
     """Bring a file of answers, labels, hints or an interview into a project.
 
     The whole file is checked first; if anything is wrong with it, nothing is written. A studio that runs on
@@ -85,20 +85,22 @@ def import_answers(
 
     nobody = clean_name(NOBODY if annotator is None else annotator, "the name of the annotator")
     earlier = read_earlier(Path(path), RowIds.of(ids), format=format, encoding=encoding, raw=raw)
-    told = _Told(earlier, nobody)
+    told = _ImportedAnswers(earlier, nobody)
     new_people = store.write(told.meet)
     n_new = 0
     for start in range(0, len(told.waiting), _AT_ONCE):
         part = told.waiting[start : start + _AT_ONCE]
         n_new += store.write(lambda tx, part=part: told.append(tx, part))  # type: ignore[misc]
     named = store.write(told.name)
-    return Imported(earlier.form, len(earlier.told), n_new, named, tuple(new_people), tuple(earlier.notes))
+    return ImportResult(
+        earlier.form, len(earlier.told), n_new, named, tuple(new_people), tuple(earlier.notes)
+    )
 
 
-class _Told:
+class _ImportedAnswers:
     """What a file says, on its way into a store."""
 
-    def __init__(self, earlier: Earlier, nobody: str) -> None:
+    def __init__(self, earlier: PastAnswers, nobody: str) -> None:
         self.earlier, self.nobody = earlier, nobody
         self.people: dict[str, Person] = {}  # by the name in small letters, as the studio tells people apart
         self.waiting: list[NewEvent] = []
@@ -136,10 +138,10 @@ class _Told:
             n_new += tx.append(NewEvent(_key("name", who.name, item, name), "name", who.id, body))[1]
         return n_new
 
-    def _person(self, one: Told) -> Person:
+    def _person(self, one: PastAnswer) -> Person:
         return self.people[(one.annotator or self.nobody).casefold()]
 
-    def _event(self, one: Told) -> NewEvent:
+    def _event(self, one: PastAnswer) -> NewEvent:
         body: dict[str, Any] = {
             "kind": one.kind,
             "items": list(one.items),

@@ -7,7 +7,7 @@ from likewise.supervision._closure import Closure, Relation
 from likewise.supervision._convert import bags_to_links, labels_to_links, triplets_to_links
 from likewise.supervision._diagnosis import Diagnosis
 from likewise.supervision._ids import FewIds, RowIds
-from likewise.supervision._row_groups import Groups
+from likewise.supervision._row_groups import RowGroups
 from likewise.supervision._sample import sample_bag_labels, sample_links, sample_triplets
 from likewise.supervision._supervision import KINDS, Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
@@ -21,8 +21,8 @@ __all__ = [
     "Closure",
     "Diagnosis",
     "FewIds",
-    "Groups",
     "Relation",
+    "RowGroups",
     "RowIds",
     "Supervision",
     "bags_to_links",

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from likewise.exceptions import InconsistentSupervisionError
 from likewise.supervision._links import Links
 from likewise.supervision._row_checks import IntArray, frozen, sorted_unique
-from likewise.supervision._row_groups import Groups
+from likewise.supervision._row_groups import RowGroups
 
 OnConflict = Literal["raise", "drop", "keep"]
 RelationKind = Literal["must", "cannot", "unknown"]
@@ -93,7 +93,7 @@ class Closure:
     component: IntArray
     sizes: IntArray
     cannot: IntArray
-    cannot_groups: Groups
+    cannot_groups: RowGroups
     conflicts: IntArray
     links: Links
 
@@ -119,10 +119,10 @@ class Closure:
         return np.unique(_edge_keys(self.component[self.links.cannot], self.n_components), return_index=True)
 
     @cached_property
-    def _group_source(self) -> Groups:
+    def _group_source(self) -> RowGroups:
         """The stated cannot groups, with each member replaced by its component."""
         groups = self.links.cannot_groups
-        return Groups(groups.indptr, self.component[groups.members], groups.weights)
+        return RowGroups(groups.indptr, self.component[groups.members], groups.weights)
 
     def components(self, min_size: int = 2) -> list[IntArray]:
         """Return the rows of each component of a minimum size.
@@ -245,7 +245,7 @@ def _edge_keys(ends: IntArray, n_components: int) -> IntArray:
     return keys
 
 
-def _stated(pairs: IntArray, groups: Groups, i: int, j: int) -> bool:
+def _stated(pairs: IntArray, groups: RowGroups, i: int, j: int) -> bool:
     low, high = min(i, j), max(i, j)
     first = np.searchsorted(pairs[:, 0], low, side="left")
     last = np.searchsorted(pairs[:, 0], low, side="right")
@@ -318,7 +318,7 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
         component=frozen(component),
         sizes=frozen(np.bincount(component, minlength=n_components)),
         cannot=frozen(np.column_stack(np.divmod(keys, n_components)).astype(np.int64)),
-        cannot_groups=Groups.of(
+        cannot_groups=RowGroups.of(
             [groups[g] for g in use],
             n_components,
             weights=links.cannot_groups.weights[use],
@@ -329,7 +329,7 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
     )
 
 
-def _clashes_in_groups(groups: Groups, component: IntArray) -> IntArray:
+def _clashes_in_groups(groups: RowGroups, component: IntArray) -> IntArray:
     """Return pairs of rows in a cannot group that are in the same component."""
     members, group_of = groups.members, groups.group_of
     order = np.lexsort((members, component[members], group_of))
@@ -348,7 +348,7 @@ def without_conflicts(links: Links, n_samples: int) -> Links:
     mask: npt.NDArray[np.bool_] = ends[:, 0] == ends[:, 1]
     kept = [rows[np.unique(closed.component[rows], return_index=True)[1]] for rows in links.cannot_groups]
     use = [g for g, rows in enumerate(kept) if len(rows) >= 2]
-    groups = Groups.of(
+    groups = RowGroups.of(
         [kept[g] for g in use], n_samples, weights=links.cannot_groups.weights[use], what="cannot_groups"
     )
     return links.without_cannot(mask, groups)

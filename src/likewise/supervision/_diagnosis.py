@@ -15,7 +15,7 @@ from likewise.supervision._index import check_row_labels
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links
 from likewise.supervision._row_checks import FloatArray, IntArray
-from likewise.supervision._row_groups import Groups
+from likewise.supervision._row_groups import RowGroups
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def informativeness(links: Links, labels: Any, n_samples: int) -> float | None:
     return wrong / total if total else None
 
 
-def _pairs_together(groups: Groups, codes: IntArray) -> int:
+def _pairs_together(groups: RowGroups, codes: IntArray) -> int:
     """Count the pairs of members of a group in the same cluster, without enumerating them."""
     keys = groups.group_of * (int(codes.max(initial=0)) + 1) + codes[groups.members]
     counts = np.unique(keys, return_counts=True)[1]

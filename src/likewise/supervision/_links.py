@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
 from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
-from likewise.supervision._row_groups import Groups
+from likewise.supervision._row_groups import RowGroups
 
 _MUST = ("must", "must-link", "must_link", "ml", "same", "yes", "y", "true", "1", "+1", "1.0")
 _CANNOT = ("cannot", "cannot-link", "cannot_link", "cl", "different", "no", "n", "false", "-1", "-1.0")
@@ -55,8 +55,8 @@ class Links(ReadOnly):
     must_weights: FloatArray
     cannot: IntArray
     cannot_weights: FloatArray
-    must_groups: Groups
-    cannot_groups: Groups
+    must_groups: RowGroups
+    cannot_groups: RowGroups
 
     @classmethod
     def of(
@@ -75,8 +75,8 @@ class Links(ReadOnly):
         return cls(
             *check_pairs(must, must_weights, n_samples, what="must"),
             *check_pairs(cannot, cannot_weights, n_samples, what="cannot"),
-            Groups.of(must_groups, n_samples, weights=must_group_weights, what="must_groups"),
-            Groups.of(cannot_groups, n_samples, weights=cannot_group_weights, what="cannot_groups"),
+            RowGroups.of(must_groups, n_samples, weights=must_group_weights, what="must_groups"),
+            RowGroups.of(cannot_groups, n_samples, weights=cannot_group_weights, what="cannot_groups"),
         )
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class Links(ReadOnly):
         merged.append(self.cannot_groups.union(other.cannot_groups, n_samples))
         return Links(*merged)
 
-    def without_cannot(self, pairs: npt.NDArray[np.bool_], groups: Groups) -> Links:
+    def without_cannot(self, pairs: npt.NDArray[np.bool_], groups: RowGroups) -> Links:
         """Return these links less the cannot-links marked in `pairs`, with other cannot groups."""
         return replace(
             self,

@@ -92,7 +92,7 @@ def weight_of(value: Any) -> float:
 # ---------------------------------------------------------------------- from records to hints
 
 
-class _Builder:
+class _HintBuilder:
     """Gathers records, notes what is wrong with them, and makes hints if nothing is."""
 
     def __init__(self, ids: RowIds, problems: Problems) -> None:
@@ -269,7 +269,7 @@ def hints_of(
     by_hand: bool = False,
 ) -> Supervision:
     """Make hints from records, or raise one error that tells of every bad line."""
-    builder = _Builder(ids, problems)
+    builder = _HintBuilder(ids, problems)
     for record in records:
         builder.add(record)
     return builder.build(missing=missing, by_hand=by_hand)

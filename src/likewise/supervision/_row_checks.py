@@ -136,7 +136,7 @@ def first_positions(rows: IntArray, n_samples: int) -> IntArray:
     return positions
 
 
-class Places:
+class RowPositions:
     """Where each old row stands among `rows` (ascending), for rows that are there: no array over all rows."""
 
     def __init__(self, rows: IntArray) -> None:

@@ -14,7 +14,7 @@ from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, che
 
 
 @dataclass(frozen=True, eq=False)
-class Groups(ReadOnly):
+class RowGroups(ReadOnly):
     """Weighted groups of rows. Iterating over them yields the rows of each group.
 
     Parameters
@@ -39,7 +39,7 @@ class Groups(ReadOnly):
     weights: FloatArray
 
     @classmethod
-    def of(cls, groups: Any, n_samples: int, *, weights: Any = None, what: str) -> Groups:
+    def of(cls, groups: Any, n_samples: int, *, weights: Any = None, what: str) -> RowGroups:
         """Check groups given as lists of rows.
 
         Parameters
@@ -75,7 +75,7 @@ class Groups(ReadOnly):
         return cls._packed(members, [seen[key] for key in sorted(seen)])
 
     @classmethod
-    def _packed(cls, members: list[IntArray], weights: list[float]) -> Groups:
+    def _packed(cls, members: list[IntArray], weights: list[float]) -> RowGroups:
         indptr = np.zeros(len(members) + 1, dtype=np.int64)
         np.cumsum([len(m) for m in members], out=indptr[1:])
         flat = np.concatenate(members) if members else np.empty(0, dtype=np.int64)
@@ -98,7 +98,7 @@ class Groups(ReadOnly):
         sizes = np.diff(self.indptr)
         return int((sizes * (sizes - 1) // 2).sum())
 
-    def restrict(self, positions: IntArray) -> Groups:
+    def restrict(self, positions: IntArray) -> RowGroups:
         """Restrict the groups to some rows. Groups with fewer than two remaining rows are dropped.
 
         Parameters
@@ -116,9 +116,9 @@ class Groups(ReadOnly):
         use = [g for g, rows in enumerate(kept) if len(rows) >= 2]
         if not use:
             return self._packed([], [])
-        return Groups.of([kept[g] for g in use], n_samples, weights=self.weights[use], what="groups")
+        return RowGroups.of([kept[g] for g in use], n_samples, weights=self.weights[use], what="groups")
 
-    def union(self, other: Groups, n_samples: int) -> Groups:
+    def union(self, other: RowGroups, n_samples: int) -> RowGroups:
         """Combine with other groups of the same rows.
 
         Parameters
@@ -134,7 +134,7 @@ class Groups(ReadOnly):
             The groups of both. A group in both has the larger weight.
         """
         weights = np.concatenate([self.weights, other.weights])
-        return Groups.of([*self, *other], n_samples, weights=weights, what="groups")
+        return RowGroups.of([*self, *other], n_samples, weights=weights, what="groups")
 
     def star_edges(self) -> IntArray:
         """Return edges from the first member of each group to the others.

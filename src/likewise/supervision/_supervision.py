@@ -21,14 +21,14 @@ from likewise.supervision._links import Links, parse_link
 from likewise.supervision._row_checks import (
     FloatArray,
     IntArray,
-    Places,
+    RowPositions,
     check_n_samples,
     check_rows,
     first_positions,
     selected_rows,
     sorted_unique,
 )
-from likewise.supervision._row_groups import Groups
+from likewise.supervision._row_groups import RowGroups
 from likewise.supervision._triplets import TRIPLET_ANSWERS, Triplets
 
 if TYPE_CHECKING:
@@ -412,7 +412,7 @@ class Supervision:
 
     def _among(self, rows: IntArray) -> Supervision:
         """Return the hints about ascending rows that include all rows with hints, renumbered."""
-        places: Any = Places(rows)
+        places: Any = RowPositions(rows)
         parts = {kind: part.restrict(rows, places) for kind, part in self._all.items()}
         return Supervision(len(rows), parts, self._labels_of(rows))
 
@@ -465,7 +465,7 @@ class Supervision:
         def plain(value: Any) -> Any:
             if isinstance(value, np.ndarray):
                 return (value.shape, value.tobytes())
-            if isinstance(value, Links | Triplets | Bags | Labels | Groups):
+            if isinstance(value, Links | Triplets | Bags | Labels | RowGroups):
                 return tuple(plain(getattr(value, field.name)) for field in fields(value) if field.compare)
             return value
 
@@ -544,12 +544,12 @@ class Supervision:
         return self.links.cannot_weights
 
     @property
-    def must_groups(self) -> Groups:
+    def must_groups(self) -> RowGroups:
         """Groups of rows that all belong together."""
         return self.links.must_groups
 
     @property
-    def cannot_groups(self) -> Groups:
+    def cannot_groups(self) -> RowGroups:
         """Groups of rows, no two of which belong together."""
         return self.links.cannot_groups
 

@@ -57,7 +57,7 @@ _METADATA = b"likewise_hints"
 
 
 @dataclass(frozen=True)
-class _Written:
+class _FileHeader:
     """What the first line of a file says of the ids and the data that it was written for."""
 
     n: int
@@ -68,13 +68,13 @@ class _Written:
     types: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def now(cls, ids: RowIds, content: Any, lines: int, types: dict[str, str] | None = None) -> _Written:
+    def now(cls, ids: RowIds, content: Any, lines: int, types: dict[str, str] | None = None) -> _FileHeader:
         """Say what a file is being written for."""
         digest = "" if content is None else ids.content_digest(content)
         return cls(len(ids), ids.digest, ids.sorted_digest, lines, digest, types or {})
 
     @classmethod
-    def of(cls, said: dict[str, Any], path: str) -> _Written:
+    def of(cls, said: dict[str, Any], path: str) -> _FileHeader:
         """Check what a file says of itself."""
         try:
             types = {name: str(said[f"{name}_type"]) for name in TYPED if f"{name}_type" in said}
@@ -195,7 +195,7 @@ def read_hints(
     """
     row_ids = RowIds.of(ids)
     problems, written, records = _opened(path, format, encoding)
-    counted = _Counted(records)
+    counted = _CountedRecords(records)
     by_hand = written is None
     hints = hints_of(counted, row_ids, problems, missing=missing if by_hand else None, by_hand=by_hand)
     if written is not None:
@@ -218,7 +218,7 @@ def ids_named_in(
 
 def _opened(
     path: str | os.PathLike[str], format: Format | None, encoding: str
-) -> tuple[Problems, _Written | None, Iterator[Record]]:
+) -> tuple[Problems, _FileHeader | None, Iterator[Record]]:
     """Read a file of hints as far as its format goes."""
     kind = format_of(path, format)
     problems = Problems(os.fspath(path), ", row " if kind in ("parquet", "xlsx") else ":")
@@ -278,11 +278,11 @@ def write_hints(
     records = list(records_of(hints, row_ids))
     if kind == "jsonl":
         objects = list(json_objects(records))
-        first = {"kind": IDS, **_Written.now(row_ids, content, len(objects)).as_dict()}
+        first = {"kind": IDS, **_FileHeader.now(row_ids, content, len(objects)).as_dict()}
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [first, *objects])
         put_in_place(path, lambda part: part.write_bytes(text.encode("utf-8")))
         return
-    written = _Written.now(row_ids, content, len(records), table_types(records)).as_dict()
+    written = _FileHeader.now(row_ids, content, len(records), table_types(records)).as_dict()
     if kind == "parquet":
         put_in_place(path, lambda part: _write_parquet(part, records, written))
         return
@@ -293,7 +293,7 @@ def write_hints(
     put_in_place(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
 
 
-class _Counted:
+class _CountedRecords:
     """Passes records on and remembers on how many lines they stood."""
 
     def __init__(self, records: Iterator[Record]) -> None:
@@ -354,7 +354,7 @@ def decoded(data: bytes, encoding: str, path: str, *, option: str = "encoding={!
 
 # ---------------------------------------------------------------------- the three formats
 
-_Read = tuple[_Written | None, Iterator[Record]]
+_Read = tuple[_FileHeader | None, Iterator[Record]]
 
 
 def _read_csv(text: str, problems: Problems) -> _Read:
@@ -376,20 +376,20 @@ def _read_csv(text: str, problems: Problems) -> _Read:
     return written, table_records(header[1], rows, written.types if written else {}, problems)
 
 
-def _parse_mark(line: str, path: str) -> _Written:
+def _parse_mark(line: str, path: str) -> _FileHeader:
     """Read the first line of a file of :func:`write_hints`, as it is or as a spreadsheet leaves it.
 
     A spreadsheet adds empty cells and quotes, and Windows a carriage return.
     """
     parts = (part.strip(' "').partition("=") for part in line.rstrip(",;\t\r").split(";")[1:])
-    return _Written.of({name: value for name, _, value in parts}, path)
+    return _FileHeader.of({name: value for name, _, value in parts}, path)
 
 
 def _read_jsonl(text: str, problems: Problems) -> _Read:
     objects = list(json_lines(text, problems))
     written = None
     if objects and objects[0][1].get("kind") == IDS:
-        written = _Written.of(objects.pop(0)[1], problems.path)
+        written = _FileHeader.of(objects.pop(0)[1], problems.path)
     return written, json_records(iter(objects), problems)
 
 
@@ -399,7 +399,7 @@ def _read_parquet(data: bytes, problems: Problems) -> _Read:
         said = json.loads(metadata.get(_METADATA, "null"))
     except ValueError as error:
         raise FileFormatError(f"{problems.path} cannot be read as Parquet: {error}.") from error
-    written = _Written.of(said, problems.path) if said else None
+    written = _FileHeader.of(said, problems.path) if said else None
     return written, table_records(names, rows, written.types if written else {}, problems)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
-from likewise.studio.service._log import Known
+from likewise.studio.service._log import KnownRelations
 from studio.service.desk import new_key
 
 
@@ -236,7 +236,7 @@ def test_an_undo_of_an_undo_is_refused(desk, ann):
 
 
 def test_what_stands_for_a_group_is_what_answers_join_to_most_others():
-    known = Known()
+    known = KnownRelations()
     for a, b in (("a", "b"), ("b", "c"), ("d", "e")):
         known.together(a, b)
     known.apart("c", "f")

@@ -3,17 +3,18 @@
 import pytest
 
 from likewise.exceptions import StudyError
-from likewise.studio.study.answers import Given, Participant, participants
+from likewise.studio.study.answers import Participant, StudyAnswer, participants
 from likewise.studio.study.curves import PARTS, study_curves, used_answers
 from likewise.studio.study.figures import draw_numbers, draw_scores, png_of
 from studio.study.simulated import Record, small_study, take_part
 
 
 def participant(pair_seconds, triplet_seconds):
-    pairs = [Given("pair", (i, i + 1), "SAME", "SAME", s) for i, s in enumerate(pair_seconds)]
+    pairs = [StudyAnswer("pair", (i, i + 1), "SAME", "SAME", s) for i, s in enumerate(pair_seconds)]
     words = ("AB", "NEITHER")
     triplets = [
-        Given("triplet", (i, i + 1, i + 2), "AB", words[i % 2], s) for i, s in enumerate(triplet_seconds)
+        StudyAnswer("triplet", (i, i + 1, i + 2), "AB", words[i % 2], s)
+        for i, s in enumerate(triplet_seconds)
     ]
     return Participant(2, "pair", tuple(pairs), tuple(triplets), None, True)
 
@@ -111,7 +112,7 @@ class Counted:
 
 def test_means_and_intervals_by_hand(monkeypatch):
     # Ann answers all pairs within T, Bob half of them: shares 1 and 0.5 of ten, times 0.1 each.
-    monkeypatch.setattr("likewise.studio.study.curves._Fits", Counted)
+    monkeypatch.setattr("likewise.studio.study.curves._StudyFits", Counted)
     ann, bob = participant([1.0] * 10, [1.0] * 10), participant([2.0] * 10, [1.0] * 10)
     study = small_study(n_pairs=10, n_triplets=10, practice=0)
     curve = study_curves(study, [ann, bob]).get("time", "P")
@@ -122,7 +123,7 @@ def test_means_and_intervals_by_hand(monkeypatch):
 
 
 def test_one_participant_has_no_interval(monkeypatch):
-    monkeypatch.setattr("likewise.studio.study.curves._Fits", Counted)
+    monkeypatch.setattr("likewise.studio.study.curves._StudyFits", Counted)
     curves = study_curves(small_study(), [participant([1.0] * 10, [1.0] * 10)])
     assert curves.curves[0].low == (None,) * 5
     pytest.importorskip("matplotlib")

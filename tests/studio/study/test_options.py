@@ -5,13 +5,15 @@ import json
 import pytest
 
 from likewise.exceptions import FileFormatError, StudyError
-from likewise.studio.study import Marked, Study, StudyOptions, read_pool
+from likewise.studio.study import MarkedQuestion, Study, StudyOptions, read_pool
 from studio.study.simulated import clouds
 
 
 def test_options_survive_json():
     options = StudyOptions(
-        n_pairs=6, n_triplets=4, pool=(Marked("a", "b", None, "easy"), Marked("a", "b", "c", "difficult"))
+        n_pairs=6,
+        n_triplets=4,
+        pool=(MarkedQuestion("a", "b", None, "easy"), MarkedQuestion("a", "b", "c", "difficult")),
     )
     assert StudyOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
     assert StudyOptions.from_json({}) == StudyOptions()
@@ -51,8 +53,8 @@ def marked_rows(n):
     """Return pairs and triplets about the first rows, every second one difficult."""
     ids = [f"item {i}" for i in range(2 * n + 1)]
     words = ["easy", "difficult"]
-    pairs = [Marked(ids[i], ids[2 * n - i], None, words[i % 2]) for i in range(n)]
-    return pairs + [Marked(ids[i], ids[2 * n - i], ids[n], words[i % 2]) for i in range(n)]
+    pairs = [MarkedQuestion(ids[i], ids[2 * n - i], None, words[i % 2]) for i in range(n)]
+    return pairs + [MarkedQuestion(ids[i], ids[2 * n - i], ids[n], words[i % 2]) for i in range(n)]
 
 
 def test_a_pool_that_was_marked_by_hand(tmp_path):
@@ -94,10 +96,10 @@ def test_a_pool_that_is_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("marked", "message"),
     [
-        (Marked("item 1", "nobody", None, "easy"), "'nobody', which is not among the items"),
-        (Marked("item 1", "item 1", None, "easy"), "one item twice"),
-        (Marked("item 16", "item 0", "item 32", "easy"), "twice; drop one"),
-        (Marked("item 1", "item 119", None, "easy"), "whose class is not known"),
+        (MarkedQuestion("item 1", "nobody", None, "easy"), "'nobody', which is not among the items"),
+        (MarkedQuestion("item 1", "item 1", None, "easy"), "one item twice"),
+        (MarkedQuestion("item 16", "item 0", "item 32", "easy"), "twice; drop one"),
+        (MarkedQuestion("item 1", "item 119", None, "easy"), "whose class is not known"),
     ],
 )
 def test_pools_that_do_not_fit_the_items(marked, message):

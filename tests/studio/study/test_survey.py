@@ -3,19 +3,21 @@
 import pytest
 
 from likewise.exceptions import StudyError
-from likewise.studio.study import SURVEY, Survey
+from likewise.studio.study import SURVEY, Questionnaire
 from likewise.studio.study.tables import survey_rows
 from studio.study.simulated import BETTER
 
 
 def test_a_questionnaire_survives_its_event():
-    survey = Survey.of({**BETTER, "comments": "Two are easier than three. 🐦"})
-    assert Survey.of(survey.to_json()) == survey
+    survey = Questionnaire.of({**BETTER, "comments": "Two are easier than three. 🐦"})
+    assert Questionnaire.of(survey.to_json()) == survey
     assert [question.name for question in SURVEY] == [name for name in BETTER if name != "comments"]
 
 
 def test_comments_may_be_left_out():
-    assert Survey.of({name: said for name, said in BETTER.items() if name != "comments"}).comments == ""
+    assert (
+        Questionnaire.of({name: said for name, said in BETTER.items() if name != "comments"}).comments == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,21 +32,21 @@ def test_comments_may_be_left_out():
 )
 def test_questionnaires_that_are_refused(change, message):
     with pytest.raises(StudyError, match=message):
-        Survey.of({**BETTER, **change})
+        Questionnaire.of({**BETTER, **change})
 
 
 def test_all_that_is_wrong_is_told_at_once():
     with pytest.raises(
         StudyError, match=r"performance.*; effort_per_query.*; overall_effort.*; frustration.*; pref"
     ):
-        Survey.of({})
+        Questionnaire.of({})
 
 
 def test_more_effort_for_triplets_counts_as_less_for_pairs():
     others = {**BETTER, "effort_per_query": "pair", "frustration": "pair", "preference": "none"}
     rows = {
         row.name: (row.pair, row.triplet, row.none)
-        for row in survey_rows([Survey.of(BETTER), Survey.of(others)])
+        for row in survey_rows([Questionnaire.of(BETTER), Questionnaire.of(others)])
     }
     assert rows == {
         "performance": (2, 0, 0),

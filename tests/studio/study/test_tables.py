@@ -3,18 +3,18 @@
 import pytest
 
 from likewise.exceptions import StudyError
-from likewise.studio.study import Survey
-from likewise.studio.study.answers import Given, Participant, participants
+from likewise.studio.study import Questionnaire
+from likewise.studio.study.answers import Participant, StudyAnswer, participants
 from likewise.studio.study.tables import Spread, accuracy_of, confusion_of, tables_of, times_of
 from studio.study.simulated import BETTER, Record, small_study, take_part
 
 
 def pair(truth, answer, seconds, difficulty="easy"):
-    return Given("pair", (0, 1), truth, answer, seconds, difficulty)
+    return StudyAnswer("pair", (0, 1), truth, answer, seconds, difficulty)
 
 
 def triplet(truth, answer, seconds, difficulty="easy"):
-    return Given("triplet", (0, 1, 2), truth, answer, seconds, difficulty)
+    return StudyAnswer("triplet", (0, 1, 2), truth, answer, seconds, difficulty)
 
 
 ANN = Participant(
@@ -26,7 +26,7 @@ ANN = Participant(
         pair("DIFFERENT", "DIFFERENT", 6.0, "difficult"),
     ),
     triplets=(triplet("AB", "AB", 3.0), triplet("NEITHER", "BC", 5.0)),
-    survey=Survey.of(BETTER),
+    survey=Questionnaire.of(BETTER),
     finished=True,
 )
 BOB = Participant(
@@ -121,7 +121,7 @@ def test_practice_does_not_count_and_the_first_of_two_answers_does():
     assert (len(ann.pairs), len(ann.triplets), ann.finished) == (3, 2, True)
     assert tables_of([ann]).times.pair.mean == 1.0
     assert tables_of([ann]).pairs.accuracy == tables_of([ann]).triplets.accuracy == 1.0
-    assert ann.survey == Survey.of(BETTER)
+    assert ann.survey == Questionnaire.of(BETTER)
 
 
 def test_the_owner_can_be_left_out():

@@ -8,15 +8,15 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from likewise.active._questions import Question
-from likewise.active._state import State
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
+from likewise.active._state import InterviewState
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing, place
 
 # If the number of clusters is unknown, explore while the next row starts a group with a higher probability.
 _UNSEEN = 0.1
 _BLOCK = 64  # distances to this many placed rows are computed at a time, to bound the memory
 
 
-def is_exploring(state: State, places: Places) -> bool:
+def is_exploring(state: InterviewState, places: PlacedRows) -> bool:
     """Return whether there are groups left to find: fewer groups than clusters, if their number is known.
 
     If it is unknown, the proportion of placed rows that are alone in their group estimates the probability
@@ -29,16 +29,16 @@ def is_exploring(state: State, places: Places) -> bool:
 
 
 def explore_then(
-    state: State, n: int, placing: Callable[[Places], Placing], *, least: int = 1
+    state: InterviewState, n: int, placing: Callable[[PlacedRows], Placing], *, least: int = 1
 ) -> list[Question]:
     """Return questions that find at least `least` groups; after exploration, questions of `placing`."""
-    places = Places.of(state)
+    places = PlacedRows.of(state)
     if is_exploring(state, places) or places.n_groups < least:
         return place(state, places, farthest_rows(state, places, n), n)
     return place(state, places, placing(places), n) if len(places.unplaced) else []
 
 
-def farthest_rows(state: State, places: Places, n: int) -> Placing:
+def farthest_rows(state: InterviewState, places: PlacedRows, n: int) -> Placing:
     """Order the rows by their distance to the nearest placed row, farthest first.
 
     Each of the first n is also far from those before it, so that they can be asked as a batch.
@@ -59,7 +59,7 @@ def farthest_rows(state: State, places: Places, n: int) -> Placing:
     return Placing(rows, lambda row: "lies farthest from the {things} placed so far", scores=nearest)
 
 
-def _nearest_placed(state: State, placed: IntArray) -> FloatArray:
+def _nearest_placed(state: InterviewState, placed: IntArray) -> FloatArray:
     """Return the distance from each row to the nearest placed one.
 
     The distances are cached with the placed rows, so that only distances to new ones are computed.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._node_to_pairs import Places, Placing
+from likewise.active.strategies._node_to_pairs import PlacedRows, Placing
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,18 @@ class FarthestFirst:
     --------
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import FarthestFirst
     >>> X = np.array([[0.0], [1.0], [5.0], [9.0]])
     >>> hints = Supervision.from_links(4, cannot=[(0, 3)])
-    >>> FarthestFirst().choose(State.of(X, hints, n_clusters=3), 1)[0].rows
+    >>> FarthestFirst().choose(InterviewState.of(X, hints, n_clusters=3), 1)[0].rows
     (2, 3)
     """
 
     name: ClassVar[str] = "farthest-first"
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -66,7 +66,7 @@ class FarthestFirst:
             Questions that place rows: the farthest rows first, then random rows.
         """
 
-        def drawn(places: Places) -> Placing:
+        def drawn(places: PlacedRows) -> Placing:
             return Placing(state.rng().permutation(places.unplaced), lambda row: "was drawn at random")
 
         return explore_then(state, n, drawn)

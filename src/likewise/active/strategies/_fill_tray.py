@@ -12,10 +12,10 @@ from scipy.spatial.distance import cdist
 
 from likewise._reasons import Reason
 from likewise.active._questions import LARGEST_TRAY, Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import is_exploring
 from likewise.active.strategies._model_labels import labels_of
-from likewise.active.strategies._node_to_pairs import BoolArray, FloatArray, IntArray, Places
+from likewise.active.strategies._node_to_pairs import BoolArray, FloatArray, IntArray, PlacedRows
 from likewise.active.strategies._node_uncertainty import mahalanobis_neighbors
 from likewise.active.strategies._random import RandomPairs
 from likewise.active.strategies._scaling import standardized_of
@@ -59,10 +59,10 @@ class FillTray:
     --------
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import FillTray, State
+    >>> from likewise.active import FillTray, InterviewState
     >>> X = np.array([[0.0], [0.1], [0.2], [2.4], [2.6], [5.0], [5.1], [5.2]])
     >>> hints = Supervision.from_links(8, must=[(0, 1), (5, 6)], cannot=[(0, 5)])
-    >>> state = State.of(X, hints, n_clusters=3, labels=np.array([0, 0, 0, 0, 1, 1, 1, 1]))
+    >>> state = InterviewState.of(X, hints, n_clusters=3, labels=np.array([0, 0, 0, 0, 1, 1, 1, 1]))
     >>> question = FillTray(size=4).choose(state, 1)[0]
     >>> question.kind, len(question.rows)
     ('piles', 4)
@@ -77,7 +77,7 @@ class FillTray:
         if not integer(3).holds(self.size) or self.size > LARGEST_TRAY:
             raise ValueError(f"size must be an integer from 3 to {LARGEST_TRAY}, got {self.size!r}.")
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -99,8 +99,8 @@ class FillTray:
             found |= {question.key: question for question in RandomPairs().choose(state, n - len(found))}
         return list(found.values())
 
-    def _trays(self, state: State) -> Iterator[Question]:
-        doubts = _Doubts.of(state, self.name)
+    def _trays(self, state: InterviewState) -> Iterator[Question]:
+        doubts = _GroupProbabilities.of(state, self.name)
         together = _asked_together(state)
         free = doubts.group < 0
         in_vain = 0
@@ -119,13 +119,13 @@ class FillTray:
                 in_vain += 1
 
 
-def _asked_together(state: State) -> frozenset[tuple[int, int]]:
+def _asked_together(state: InterviewState) -> frozenset[tuple[int, int]]:
     """Return the pairs of rows that were part of the same question."""
     keys = [key[1] for key in state.asked if isinstance(key, tuple)]
     return frozenset(pair for rows in keys for pair in combinations(rows, 2))
 
 
-def _is_fresh(tray: list[int], state: State, together: frozenset[tuple[int, int]]) -> bool:
+def _is_fresh(tray: list[int], state: InterviewState, together: frozenset[tuple[int, int]]) -> bool:
     """Return whether two rows of a tray have an unknown relation and were never asked about together."""
     pairs = [pair for pair in combinations(sorted(tray), 2) if pair not in together]
     if not pairs:
@@ -135,7 +135,7 @@ def _is_fresh(tray: list[int], state: State, together: frozenset[tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class _Doubts:
+class _GroupProbabilities:
     """The groups that each row may belong to.
 
     Attributes
@@ -158,7 +158,7 @@ class _Doubts:
         Whether there are groups left to find.
     """
 
-    state: State
+    state: InterviewState
     group: IntArray
     chance: FloatArray
     doubt: FloatArray
@@ -168,9 +168,9 @@ class _Doubts:
     exploring: bool
 
     @classmethod
-    def of(cls, state: State, name: str) -> _Doubts:
+    def of(cls, state: InterviewState, name: str) -> _GroupProbabilities:
         """Compute the groups from the answers, and the probabilities of the groups."""
-        places = Places.of(state)
+        places = PlacedRows.of(state)
         component = state.closure.component
         told = len(state.closure.links.rows) > 0  # if False, the only group is a random row
         group = places.group if told else np.full(state.n_samples, -1, dtype=np.int64)
@@ -219,7 +219,7 @@ class _Doubts:
         return shown, [lead, *_spread(self.state, rows[: max(good.sum(), seats)], start, seats)]
 
 
-def _spread(state: State, rows: IntArray, start: list[int], n: int) -> list[int]:
+def _spread(state: InterviewState, rows: IntArray, start: list[int], n: int) -> list[int]:
     """Return n of the rows, each farthest from the start and from those before it."""
     X = standardized_of(state)
     away = cdist(X[rows], X[start]).min(axis=1)
@@ -232,7 +232,7 @@ def _spread(state: State, rows: IntArray, start: list[int], n: int) -> list[int]
     return chosen
 
 
-def _targets(state: State, name: str, group: IntArray, n_groups: int) -> tuple[IntArray, FloatArray]:
+def _targets(state: InterviewState, name: str, group: IntArray, n_groups: int) -> tuple[IntArray, FloatArray]:
     """Return the target of each row, its group or that of its cluster, and all target probabilities."""
     proba = None
     if hasattr(state.model, "predict_proba"):
@@ -259,7 +259,7 @@ def _targets(state: State, name: str, group: IntArray, n_groups: int) -> tuple[I
     return target, chance
 
 
-def _neighbors(state: State) -> IntArray:
+def _neighbors(state: InterviewState) -> IntArray:
     key = ("mahalanobis neighbours", _NEIGHBORS)
     if key not in state.cache:
         state.cache[key] = mahalanobis_neighbors(state.X, _NEIGHBORS)
@@ -267,7 +267,7 @@ def _neighbors(state: State) -> IntArray:
     return neighbors
 
 
-def _middles(state: State, target: IntArray, group: IntArray, n_targets: int) -> IntArray:
+def _middles(state: InterviewState, target: IntArray, group: IntArray, n_targets: int) -> IntArray:
     """Return for each target the row nearest to the mean of its placed rows, or of all if none is placed."""
     X = standardized_of(state)
     found = []
@@ -279,7 +279,7 @@ def _middles(state: State, target: IntArray, group: IntArray, n_targets: int) ->
     return np.array(found, dtype=np.int64)
 
 
-def _without_result(state: State) -> IntArray:
+def _without_result(state: InterviewState) -> IntArray:
     """Count for each row the questions that left its relation to all other rows of the question unknown."""
     counts = np.zeros(state.n_samples, dtype=np.int64)
     for key in state.asked:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.active._questions import Key, Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._node_to_pairs import IntArray
 from likewise.active.strategies._random import RandomPairs
 from likewise.base import choice, integer
@@ -67,12 +67,12 @@ class InformationGain:
     --------
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import InformationGain
     >>> from likewise.bayesian import BayesianClustering
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> model = BayesianClustering(n_clusters=2, n_particles=16, random_state=0).fit(X)
-    >>> state = State.of(X, model=model, labels=model.labels_)
+    >>> state = InterviewState.of(X, model=model, labels=model.labels_)
     >>> question = InformationGain().choose(state, 1)[0]
     >>> question.rows == tuple(model.best_pairs().pairs[0].tolist()), question.score > 0
     (True, True)
@@ -97,7 +97,7 @@ class InformationGain:
         """The name of the strategy in files and tables."""
         return "info" if self.kind == "pair" else "info-triplet"
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -121,7 +121,7 @@ class InformationGain:
 
     # ------------------------------------------------------------------ pairs
 
-    def _pairs(self, state: State, model: Any, n: int) -> list[Question]:
+    def _pairs(self, state: InterviewState, model: Any, n: int) -> list[Question]:
         rows = self._pool(state, model)
         passed = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
         found: list[Question] = []
@@ -143,7 +143,7 @@ class InformationGain:
             found += others[: n - len(found)]
         return found
 
-    def _pool(self, state: State, model: Any) -> IntArray | None:
+    def _pool(self, state: InterviewState, model: Any) -> IntArray | None:
         """Return the rows whose pairs are scored; None for all rows."""
         if state.n_samples <= self.max_rows:
             return None
@@ -152,7 +152,7 @@ class InformationGain:
 
     # ------------------------------------------------------------------ triplets
 
-    def _triplets(self, state: State, model: Any, n: int) -> list[Question]:
+    def _triplets(self, state: InterviewState, model: Any, n: int) -> list[Question]:
         candidates = self._candidates(state, model)
         scores = np.asarray(model.triplet_scores(candidates), dtype=np.float64)
         found: dict[Key, Question] = {}
@@ -169,7 +169,7 @@ class InformationGain:
                     found.setdefault(question.key, question)
         return list(found.values())
 
-    def _candidates(self, state: State, model: Any) -> IntArray:
+    def _candidates(self, state: InterviewState, model: Any) -> IntArray:
         """Return triplets of rows in ascending order."""
         n, rng = state.n_samples, state.rng()
         if comb(n, 3) <= self.n_candidates:
@@ -192,7 +192,7 @@ def _describe_gain(score: float) -> str:
     return f"The answer is expected to tell {score:.3f} nats about the model."
 
 
-def _with_draws(state: State) -> Any:
+def _with_draws(state: InterviewState) -> Any:
     """Return the model after checking that it provides draws of its weights."""
     model = state.model
     if all(hasattr(model, part) for part in ("membership_samples", "best_pairs", "triplet_scores")):
@@ -205,7 +205,7 @@ def _with_draws(state: State) -> Any:
     )
 
 
-def differed_on(state: State, model: Any) -> tuple[IntArray, IntArray, IntArray]:
+def differed_on(state: InterviewState, model: Any) -> tuple[IntArray, IntArray, IntArray]:
     """Return three orders of the rows, each beginning with the rows that the draws differ on most.
 
     The numbering of clusters may differ between draws. Therefore the variance over the draws is that of the
@@ -232,7 +232,7 @@ def _variation(r: npt.NDArray[np.float32], some: IntArray) -> npt.NDArray[np.flo
     return varies
 
 
-def _open_triplets(state: State, n: int) -> list[Question]:
+def _open_triplets(state: InterviewState, n: int) -> list[Question]:
     """Return triplets that can be asked, each with a pair of rows about which nothing is known."""
     rng = state.rng()
     found = []

@@ -11,10 +11,10 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import explore_then
 from likewise.active.strategies._model_labels import by_score
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
 from likewise.active.strategies._scaling import default_gamma, squared_distances, standardized_of
 from likewise.base import choice, integer, real
 
@@ -68,10 +68,10 @@ class ProbabilisticKNN:
 
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import ProbabilisticKNN
     >>> X = np.array([[0.0], [1.0], [4.0], [7.0], [8.0]])
-    >>> state = State.of(X, Supervision.from_links(5, cannot=[(0, 4)]), n_clusters=2)
+    >>> state = InterviewState.of(X, Supervision.from_links(5, cannot=[(0, 4)]), n_clusters=2)
     >>> question = ProbabilisticKNN().choose(state, 1)[0]
     >>> 2 in question.rows, round(question.score, 3)
     (True, 0.5)
@@ -91,7 +91,7 @@ class ProbabilisticKNN:
         if self.gamma is not None and not (above := real(0, strict=True)).holds(self.gamma):
             raise ValueError(f"gamma must be {above.wanted} or None, got {self.gamma!r}.")
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -108,7 +108,7 @@ class ProbabilisticKNN:
         """
         return explore_then(state, n, lambda places: self._placing(state, places), least=2)
 
-    def _placing(self, state: State, places: Places) -> Placing:
+    def _placing(self, state: InterviewState, places: PlacedRows) -> Placing:
         rows = standardized_of(state)
         gamma = default_gamma(rows) if self.gamma is None else self.gamma
         if self.learn_metric:
@@ -123,7 +123,9 @@ class ProbabilisticKNN:
         ordered = by_score(state, places, scores)
         return Placing(ordered, because, scores, likely=lambda row: chance[row])
 
-    def _metric(self, state: State, rows: FloatArray, places: Places, gamma: float) -> FloatArray:
+    def _metric(
+        self, state: InterviewState, rows: FloatArray, places: PlacedRows, gamma: float
+    ) -> FloatArray:
         """Return the learned weights of the columns; they are cached until the groups change."""
         key = ("pknn metric", self.gamma, state.seed)
         before = state.cache.get(key)
@@ -169,7 +171,7 @@ def learn_column_weights(rows: FloatArray, groups: IntArray, gamma: float) -> Fl
     return learned if learned.any() else np.ones(d)
 
 
-def group_chances(rows: FloatArray, places: Places, n_neighbors: int, gamma: float) -> FloatArray:
+def group_chances(rows: FloatArray, places: PlacedRows, n_neighbors: int, gamma: float) -> FloatArray:
     """Return the probability of each group for each row, shape (n_samples, n_groups)."""
     placed = places.placed
     k = min(n_neighbors, len(placed))

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._node_to_pairs import BoolArray, FloatArray, IntArray
 from likewise.exceptions import LikewiseError
 
@@ -36,12 +36,12 @@ class MarginalUncertainty:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import MarginalUncertainty
     >>> from likewise.discriminative import DiscriminativeClustering
     >>> X = np.array([[0.0], [1.0], [2.4], [4.0], [5.0]])
     >>> model = DiscriminativeClustering(n_clusters=2, random_state=0).fit(X)
-    >>> question = MarginalUncertainty().choose(State.of(X, model=model), 1)[0]
+    >>> question = MarginalUncertainty().choose(InterviewState.of(X, model=model), 1)[0]
     >>> 2 in question.rows
     True
     """
@@ -49,7 +49,7 @@ class MarginalUncertainty:
     name: ClassVar[str] = "uncertain"
     needs: ClassVar[frozenset[str]] = frozenset({"proba"})
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -82,7 +82,7 @@ def _entropy(chance: float) -> float:
     return float(-(both * np.log(both)).sum())
 
 
-def _factors(state: State) -> FloatArray:
+def _factors(state: InterviewState) -> FloatArray:
     """Return a vector for each row such that m is the inner product of two vectors."""
     model = state.model
     if hasattr(model, "membership_samples"):
@@ -98,7 +98,7 @@ def _factors(state: State) -> FloatArray:
     )
 
 
-def askable_pairs(state: State, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
+def askable_pairs(state: InterviewState, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
     """Return a function that selects the askable pairs, given by the positions of their rows in `order`."""
     n = state.n_samples
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]

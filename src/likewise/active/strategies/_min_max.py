@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import farthest_rows
-from likewise.active.strategies._node_to_pairs import Places, place
+from likewise.active.strategies._node_to_pairs import PlacedRows, place
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class MinMax:
     --------
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import MinMax
     >>> X = np.array([[0.0], [1.0], [4.0], [9.0]])
     >>> hints = Supervision.from_links(4, cannot=[(0, 3)])
-    >>> question = MinMax().choose(State.of(X, hints, n_clusters=2), 1)[0]
+    >>> question = MinMax().choose(InterviewState.of(X, hints, n_clusters=2), 1)[0]
     >>> question.rows, question.score
     ((0, 2), 4.0)
     """
@@ -47,7 +47,7 @@ class MinMax:
     name: ClassVar[str] = "min-max"
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -62,5 +62,5 @@ class MinMax:
         list of Question
             Questions that place rows, the farthest row first.
         """
-        places = Places.of(state)
+        places = PlacedRows.of(state)
         return place(state, places, farthest_rows(state, places, n), n)

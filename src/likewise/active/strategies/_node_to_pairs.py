@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 
 from likewise._reasons import Reason
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.supervision._cliques import clique, grown, large_first
 from likewise.supervision._component_edges import Edges
 
@@ -28,7 +28,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class PlacedRows:
     """Where the answers put the rows.
 
     Attributes
@@ -67,7 +67,7 @@ class Places:
         return np.flatnonzero(self.group < 0)
 
     @classmethod
-    def of(cls, state: State) -> Places:
+    def of(cls, state: InterviewState) -> PlacedRows:
         """Read the groups off the closure of the answers.
 
         Groups begin as components of must-links that are all known to be apart: a clique of the cannot edges,
@@ -94,7 +94,7 @@ class Places:
         )
 
 
-def asked_pairs(state: State) -> tuple[IntArray, IntArray]:
+def asked_pairs(state: InterviewState) -> tuple[IntArray, IntArray]:
     """Return the pairs that were asked: those whose rows are known to be apart, and those with no result."""
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
     pairs = np.array(sorted(keys), dtype=np.int64).reshape(-1, 2)
@@ -144,7 +144,7 @@ class Placing:
     likely: Callable[[int], FloatArray] | None = None
 
 
-def place(state: State, places: Places, placing: Placing, n: int) -> list[Question]:
+def place(state: InterviewState, places: PlacedRows, placing: Placing, n: int) -> list[Question]:
     """Return at most n questions that place rows, rows that were begun first.
 
     Several questions are about different rows as far as possible, because the answer to one question about a
@@ -156,7 +156,7 @@ def place(state: State, places: Places, placing: Placing, n: int) -> list[Questi
     waits = np.isin(component[every], np.array(sorted(stuck), dtype=np.int64))
     every = np.concatenate([every[~waits], every[waits]])
     ordered = every[np.sort(np.unique(component[every], return_index=True)[1])].tolist()
-    asker = _Asker(state, places, placing)
+    asker = _RowQuestions(state, places, placing)
     firsts = (question for row in ordered for question in islice(asker.fresh(row), 1))
     others = (question for row in ordered for question in asker.fresh(row))
     again = (question for row in every.tolist() for question in asker.again(row))
@@ -169,11 +169,11 @@ def place(state: State, places: Places, placing: Placing, n: int) -> list[Questi
 
 
 @dataclass(frozen=True, eq=False)
-class _Asker:
+class _RowQuestions:
     """Words the questions about one row."""
 
-    state: State
-    places: Places
+    state: InterviewState
+    places: PlacedRows
     placing: Placing
 
     def _question(self, row: int, other: int, where: str) -> Question:

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import entr
 
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import explore_then
 from likewise.active.strategies._model_labels import by_score, labels_of
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
 from likewise.active.strategies._scaling import squared_distances, standardized
 from likewise.base import choice, integer
 
@@ -85,10 +85,10 @@ class NodeUncertainty:
 
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import NodeUncertainty
     >>> X = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
-    >>> state = State.of(X, Supervision.from_links(6, cannot=[(0, 5)]), n_clusters=2,
+    >>> state = InterviewState.of(X, Supervision.from_links(6, cannot=[(0, 5)]), n_clusters=2,
     ...                  labels=np.array([0, 0, 1, 1, 1, 1]))
     >>> question = NodeUncertainty("local", n_neighbors=2).choose(state, 1)[0]
     >>> question.rows, question.score
@@ -110,7 +110,7 @@ class NodeUncertainty:
         """The name of the strategy in files and tables."""
         return f"node-{self.scope}"
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -127,7 +127,7 @@ class NodeUncertainty:
         """
         return explore_then(state, n, lambda places: self._placing(state, places))
 
-    def _placing(self, state: State, places: Places) -> Placing:
+    def _placing(self, state: InterviewState, places: PlacedRows) -> Placing:
         labels = labels_of(state, self.name)
         if self.scope == "local":
             scores = disagreement(labels, self._neighbors(state))
@@ -145,21 +145,21 @@ class NodeUncertainty:
 
         return Placing(by_score(state, places, scores), because, scores)
 
-    def _compound(self, state: State, labels: IntArray) -> FloatArray:
+    def _compound(self, state: InterviewState, labels: IntArray) -> FloatArray:
         """Return the mean of the local measure and the density measure, both between 0 and 1."""
         most = np.log(max(2, int(labels.max()) + 1))
         local = disagreement(labels, self._neighbors(state))
         mean: FloatArray = (local + self._entropy(state, labels) / most) / 2
         return mean
 
-    def _neighbors(self, state: State) -> IntArray:
+    def _neighbors(self, state: InterviewState) -> IntArray:
         key = ("mahalanobis neighbours", self.n_neighbors)
         if key not in state.cache:
             state.cache[key] = mahalanobis_neighbors(state.X, self.n_neighbors)
         neighbors: IntArray = state.cache[key]
         return neighbors
 
-    def _entropy(self, state: State, labels: IntArray) -> FloatArray:
+    def _entropy(self, state: InterviewState, labels: IntArray) -> FloatArray:
         """Return a global measure; it is kept while the labels and the embedding stay the same."""
         entropy_of = mixture_entropy if self.scope == "global" else density_entropy
         key = (entropy_of.__name__, state.seed)
@@ -204,7 +204,7 @@ def disagreement(labels: IntArray, neighbors: IntArray) -> FloatArray:
     return share
 
 
-def _embedding(state: State, labels: IntArray) -> FloatArray:
+def _embedding(state: InterviewState, labels: IntArray) -> FloatArray:
     """Return the model's embedding of the rows, or their principal components if it has none."""
     given = getattr(state.model, "embedding_", None)
     if given is not None and np.shape(given)[0] == state.n_samples:

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._model_labels import by_score, labels_of
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing, place
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing, place
 from likewise.base import integer
 
 _MOST_ROWS = 5_000  # more rows improve the similarities little and take longer
@@ -50,11 +50,11 @@ class NormalizedPointUncertainty:
     --------
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import NormalizedPointUncertainty
     >>> X = np.array([[0.0], [0.1], [1.0], [5.0], [5.1], [9.0]])
     >>> hints = Supervision.from_links(6, cannot=[(0, 4)])
-    >>> state = State.of(X, hints, n_clusters=2, labels=np.array([0, 0, 0, 1, 1, 1]))
+    >>> state = InterviewState.of(X, hints, n_clusters=2, labels=np.array([0, 0, 0, 1, 1, 1]))
     >>> questions = NormalizedPointUncertainty().choose(state, 4)
     >>> len(questions), bool(questions[0].score >= questions[1].score)
     (4, True)
@@ -69,7 +69,7 @@ class NormalizedPointUncertainty:
         if not (rule := integer(1)).holds(self.n_trees):
             raise ValueError(f"n_trees must be {rule.wanted}, got {self.n_trees!r}.")
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -84,7 +84,7 @@ class NormalizedPointUncertainty:
         list of Question
             Questions that place rows, the most uncertain row first.
         """
-        places = Places.of(state)
+        places = PlacedRows.of(state)
         if not len(places.unplaced):
             return []
         similarity = similarities(self._leaves(state), places)
@@ -97,7 +97,7 @@ class NormalizedPointUncertainty:
 
         return place(state, places, Placing(rows, because, scores, likely=lambda row: chance[row]), n)
 
-    def _leaves(self, state: State) -> IntArray:
+    def _leaves(self, state: InterviewState) -> IntArray:
         """Return the leaf of each row in each tree, shape (n_samples, n_trees)."""
         from sklearn.ensemble import RandomForestClassifier
 
@@ -124,7 +124,7 @@ def some_of_each(labels: IntArray, n: int, seed: int) -> IntArray:
     return np.unique(np.concatenate([order[:n], *each]))
 
 
-def similarities(leaves: IntArray, places: Places) -> FloatArray:
+def similarities(leaves: IntArray, places: PlacedRows) -> FloatArray:
     """Return the mean similarity of each row to the rows of each group, shape (n_samples, n_groups)."""
     placed = places.placed
     found = np.zeros((len(leaves), places.n_groups))

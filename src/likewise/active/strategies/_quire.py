@@ -10,10 +10,10 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import explore_then
 from likewise.active.strategies._model_labels import by_score
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, Places, Placing
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
 from likewise.active.strategies._scaling import default_gamma, squared_distances, standardized_of
 from likewise.base import choice, integer, real
 
@@ -77,10 +77,10 @@ class QUIRE:
 
     >>> import numpy as np
     >>> from likewise import Supervision
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import QUIRE
     >>> X = np.array([[0.0], [1.0], [4.0], [7.0], [8.0]])
-    >>> state = State.of(X, Supervision.from_links(5, cannot=[(0, 4)]), n_clusters=2)
+    >>> state = InterviewState.of(X, Supervision.from_links(5, cannot=[(0, 4)]), n_clusters=2)
     >>> 2 in QUIRE("exact").choose(state, 1)[0].rows
     True
     """
@@ -101,7 +101,7 @@ class QUIRE:
         if self.gamma is not None and not (above := real(0, strict=True)).holds(self.gamma):
             raise ValueError(f"gamma must be {above.wanted} or None, got {self.gamma!r}.")
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -118,7 +118,7 @@ class QUIRE:
         """
         return explore_then(state, n, lambda places: self._placing(state, places), least=2)
 
-    def _placing(self, state: State, places: Places) -> Placing:
+    def _placing(self, state: InterviewState, places: PlacedRows) -> Placing:
         rows = standardized_of(state)
         gamma = default_gamma(rows) if self.gamma is None else self.gamma
         mean, variance, log_det = predictions(rows, places, gamma, self.ridge)
@@ -139,7 +139,7 @@ class QUIRE:
         scores = -np.where(np.isfinite(values), values, largest + 1.0)
         return Placing(by_score(state, places, scores), because, scores)
 
-    def _own(self, state: State, rows: FloatArray, gamma: float) -> tuple[FloatArray, float]:
+    def _own(self, state: InterviewState, rows: FloatArray, gamma: float) -> tuple[FloatArray, float]:
         """Return L_ss of each row, infinite outside the subset, and log det M; both are cached."""
         key = ("quire", gamma, self.ridge, self.max_rows, state.seed)
         if key not in state.cache:
@@ -147,7 +147,7 @@ class QUIRE:
         found: tuple[FloatArray, float] = state.cache[key]
         return found
 
-    def _seen(self, state: State) -> IntArray:
+    def _seen(self, state: InterviewState) -> IntArray:
         every = np.arange(state.n_samples)
         if state.n_samples <= self.max_rows:
             return every
@@ -156,7 +156,7 @@ class QUIRE:
 
 
 def predictions(
-    rows: FloatArray, places: Places, gamma: float, ridge: float
+    rows: FloatArray, places: PlacedRows, gamma: float, ridge: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return mu (n_samples, n_groups) and sigma^2 (n_samples,) of each row, and log det M_ll."""
     placed = places.placed

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from likewise.active._questions import Key, Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 
 _DRAWS = 64  # if this many draws in a row bring nothing new, the remaining pairs are listed
 
@@ -25,8 +25,8 @@ class RandomPairs:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.active import RandomPairs, State
-    >>> state = State.of(np.zeros((4, 1)), seed=7)
+    >>> from likewise.active import RandomPairs, InterviewState
+    >>> state = InterviewState.of(np.zeros((4, 1)), seed=7)
     >>> questions = RandomPairs().choose(state, 100)
     >>> len(questions), RandomPairs().choose(state, 1) == questions[:1]
     (6, True)
@@ -35,7 +35,7 @@ class RandomPairs:
     name: ClassVar[str] = "random"
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -78,7 +78,7 @@ def _draws(n_samples: int, rng: np.random.Generator) -> list[Question]:
     return [_question(i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
 
 
-def _listed(state: State, rng: np.random.Generator, but: Container[Key]) -> Iterator[Question]:
+def _listed(state: InterviewState, rng: np.random.Generator, but: Container[Key]) -> Iterator[Question]:
     """Yield all remaining pairs that can be asked, in random order of components, then of rows."""
     closure = state.closure
     every = np.arange(closure.n_components)

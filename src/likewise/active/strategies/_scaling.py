@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray
 
 _ENTRIES = 4_000_000  # distances per block: 32 MB
@@ -22,7 +22,7 @@ def standardized(X: Any) -> FloatArray:
     return rows
 
 
-def standardized_of(state: State) -> FloatArray:
+def standardized_of(state: InterviewState) -> FloatArray:
     """Return the standardised rows of a state; they are cached."""
     if "standardized rows" not in state.cache:
         state.cache["standardized rows"] = standardized(state.X)

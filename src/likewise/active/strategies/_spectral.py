@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._marginal import askable_pairs, select_pairs
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray
 from likewise.active.strategies._random import RandomPairs
@@ -81,10 +81,10 @@ class ActiveSpectral:
     Without answers, the pairs that the eigenvectors are most certain of come first.
 
     >>> import numpy as np
-    >>> from likewise.active import State
+    >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import ActiveSpectral
     >>> X = np.array([0.0, 0.5, 1.0, 1.5, 2.7, 3.3, 4.5, 5.0, 5.5, 6.0])[:, None]
-    >>> question = ActiveSpectral(n_neighbors=4).choose(State.of(X, n_clusters=2), 1)[0]
+    >>> question = ActiveSpectral(n_neighbors=4).choose(InterviewState.of(X, n_clusters=2), 1)[0]
     >>> question.score, str(question.reason)
     (2.0, 'The eigenvectors put them apart; by the answers so far they are together with chance 0.50.')
     """
@@ -100,7 +100,7 @@ class ActiveSpectral:
             if not (rule := integer(low)).holds(value := getattr(self, parameter)):
                 raise ValueError(f"{parameter} must be {rule.wanted}, got {value!r}.")
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -151,14 +151,14 @@ class ActiveSpectral:
             questions += [question for question in more if question.key not in known][: n - len(questions)]
         return questions
 
-    def _seen(self, state: State) -> IntArray:
+    def _seen(self, state: InterviewState) -> IntArray:
         every = np.arange(state.n_samples)
         if state.n_samples <= self.max_rows:
             return every
         rng = np.random.default_rng([state.seed, state.n_samples])  # the same for all answers
         return np.sort(rng.choice(every, self.max_rows, replace=False))
 
-    def _relation_factors(self, state: State, seen: IntArray) -> FloatArray:
+    def _relation_factors(self, state: InterviewState, seen: IntArray) -> FloatArray:
         k = _n_clusters(state)
         given = getattr(state.model, "embedding_", None)
         if given is not None and np.shape(given)[0] == state.n_samples:
@@ -182,7 +182,7 @@ def _equal(one: csr_array, other: csr_array) -> bool:
     return all(np.array_equal(getattr(one, a), getattr(other, a)) for a in ("indptr", "indices", "data"))
 
 
-def _n_clusters(state: State) -> int:
+def _n_clusters(state: InterviewState) -> int:
     """Return the number of clusters, that of the labels if it is unknown, and at least two."""
     if state.n_clusters is not None:
         return max(2, state.n_clusters)
@@ -325,7 +325,7 @@ def similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
     return coo_array(half.maximum(half.T))
 
 
-def told_graph(graph: coo_array, state: State, seen: IntArray) -> csr_array:
+def told_graph(graph: coo_array, state: InterviewState, seen: IntArray) -> csr_array:
     """Return the graph with 1 for rows known to belong together and 0 for rows known to be different.
 
     The rows of a component are linked to its first row only, which is enough to connect it.

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from likewise._reasons import Reason
 from likewise.active._questions import Question
-from likewise.active._state import State, Strategy
+from likewise.active._state import InterviewState, Strategy
 from likewise.active.strategies._node_to_pairs import IntArray
 from likewise.active.strategies._uncertain_regions import UncertainRegions
 
@@ -21,7 +21,7 @@ _NEAREST = 64
 
 
 @dataclass(frozen=True)
-class _OfPairs:
+class _PairBased:
     """Base class of strategies that extend the pairs of another strategy.
 
     Parameters
@@ -61,7 +61,7 @@ class _OfPairs:
 
 
 @dataclass(frozen=True)
-class WithThird(_OfPairs):
+class WithThird(_PairBased):
     """Triplets: a pair that another strategy selects, with an informative third row.
 
     If a row is compared with a row of its most probable class, the third row is the nearest one of the next
@@ -97,7 +97,7 @@ class WithThird(_OfPairs):
 
     name: ClassVar[str] = "triplets"
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -116,7 +116,7 @@ class WithThird(_OfPairs):
 
 
 @dataclass(frozen=True)
-class Alternating(_OfPairs):
+class Alternating(_PairBased):
     """Pairs and triplets in turn, so that people do not fall into a habit.
 
     After an even number of answers the question is a pair; after an odd number it is a triplet as in
@@ -138,7 +138,7 @@ class Alternating(_OfPairs):
 
     name: ClassVar[str] = "both"
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -156,10 +156,10 @@ class Alternating(_OfPairs):
         return _mixed(state, self._chooser, [(state.n_answers + at) % 2 == 1 for at in range(n)])
 
 
-def _mixed(state: State, pairs: Strategy, with_third: list[bool]) -> list[Question]:
+def _mixed(state: InterviewState, pairs: Strategy, with_third: list[bool]) -> list[Question]:
     """Return a question for each entry of `with_third`, a triplet where it is True if there is one."""
     n = len(with_third)
-    thirds = _Thirds(state)
+    thirds = _ThirdRowSearch(state)
     found: dict[Any, Question] = {}
     shown = replace(state, asked=state.asked | _asked_in_triplets(state))
     for question in pairs.choose(shown, n):
@@ -174,16 +174,16 @@ def _mixed(state: State, pairs: Strategy, with_third: list[bool]) -> list[Questi
     return list(found.values())
 
 
-def _asked_in_triplets(state: State) -> frozenset[Any]:
+def _asked_in_triplets(state: InterviewState) -> frozenset[Any]:
     """Return the keys of the pairs that were part of a triplet."""
     rows = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "triplet"]
     return frozenset(("pair", pair) for three in rows for pair in combinations(sorted(three), 2))
 
 
-class _Thirds:
+class _ThirdRowSearch:
     """Finds the third row for a pair."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: InterviewState) -> None:
         self.state = state
         self.passed = getattr(state.model, "passed_", None)
 

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from likewise._reasons import Reason
 from likewise.active._questions import Question
-from likewise.active._state import State
+from likewise.active._state import InterviewState
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, asked_pairs
 from likewise.active.strategies._random import RandomPairs
 from likewise.base import integer
@@ -98,7 +98,7 @@ class UncertainRegions:
         """
         return n_answers - n_answers % max(1, n_answers // self.patience)
 
-    def choose(self, state: State, n: int) -> list[Question]:
+    def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.
 
         Parameters
@@ -119,7 +119,7 @@ class UncertainRegions:
                 f"{self.name}: the model has no classes to look at. Use PropagationClustering, or a strategy "
                 "that looks at labels, such as NodeUncertainty."
             )
-        asker = _Asker(state, passed)
+        asker = _RegionQuestions(state, passed)
         found: dict[Any, Question] = {}
         questions = self._questions(asker)
         while len(found) < n and (question := next(questions, None)) is not None:
@@ -130,7 +130,7 @@ class UncertainRegions:
                     found.setdefault(question.key, question)
         return list(found.values())
 
-    def _questions(self, asker: _Asker) -> Iterator[Question]:
+    def _questions(self, asker: _RegionQuestions) -> Iterator[Question]:
         yield from asker.check_founding()
         yield from asker.check_merges()
         wanted = asker.state.n_clusters
@@ -149,10 +149,10 @@ class UncertainRegions:
         yield from asker.between_classes()
 
 
-class _Asker:
+class _RegionQuestions:
     """Makes questions from the classes of a model."""
 
-    def __init__(self, state: State, passed: Any) -> None:
+    def __init__(self, state: InterviewState, passed: Any) -> None:
         self.state, self.passed = state, passed
         self.n_classes: int = len(passed.heads)
         component = state.closure.component

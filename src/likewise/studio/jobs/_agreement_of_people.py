@@ -10,7 +10,7 @@ from statistics import median
 from likewise.active import Answer, Reply
 from likewise.active._questions import Key
 from likewise.oracles import Annotators
-from likewise.studio.jobs._ledger import Counted, Voice
+from likewise.studio.jobs._ledger import StandingReplies, Voice
 from likewise.studio.records import Conflict, PersonStanding, Standing
 
 # A verdict on what people disagree about counts from this weight on: a pair with a chance of 3 in 4.
@@ -23,7 +23,7 @@ _FIRM_WEIGHT = 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SettledReplies:
     """One reply to each question.
 
     Attributes
@@ -47,7 +47,7 @@ class Settled:
     confirmed: frozenset[Key] = frozenset()
 
 
-def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> Settled:
+def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledReplies:
     """Return one reply to each question.
 
     An answer that one person gave, or several gave alike, counts unless all of them proved unreliable on
@@ -75,7 +75,9 @@ def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> Settled:
             rows = reply.question.rows
             about = tuple(voice.seq for voice in said if _is_sure(voice))
             disputes.append(Conflict(rows, rows if len(rows) == 2 else (), about))
-    return Settled(tuple(replies), tuple(events), tuple(disputes), tuple(weights), frozenset(confirmed_keys))
+    return SettledReplies(
+        tuple(replies), tuple(events), tuple(disputes), tuple(weights), frozenset(confirmed_keys)
+    )
 
 
 def _judged(voices: Sequence[Voice]) -> Annotators:
@@ -122,7 +124,7 @@ def _any_trusted(voices: Sequence[Voice], judged: Annotators) -> bool:
     return any(str(voice.person) in trusted for voice in voices)
 
 
-def standing_of(counted: Counted) -> Standing:
+def standing_of(counted: StandingReplies) -> Standing:
     """Return how far people agree, and what is thought of each.
 
     Agreement on pairs and triplets is taken together by the number of questions; alpha is that of the kind

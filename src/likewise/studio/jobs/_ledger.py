@@ -31,7 +31,7 @@ class Voice:
 
 
 @dataclass(frozen=True)
-class Counted:
+class StandingReplies:
     """What counts of all events up to `seq`: answers and skips, in the order in which they happened."""
 
     seq: int
@@ -67,7 +67,7 @@ class Ledger:
         self._confirms: dict[int, int] = {}
         self._repeats: dict[int, int] = {}
         self._seen: set[int] = set()
-        self._counted: Counted | None = None
+        self._counted: StandingReplies | None = None
         self.ignored: dict[int, str] = {}
 
     def tell(self, events: Iterable[StoredEvent]) -> bool:
@@ -121,7 +121,7 @@ class Ledger:
                 return reason.renumber(self.row_of.__getitem__)
         return Reason.from_text(str(body.get("why") or ""))
 
-    def counted(self) -> Counted:
+    def counted(self) -> StandingReplies:
         """Return what counts of all events that were told."""
         if self._counted is None:
             undone = undone_by(self._undoes)
@@ -133,7 +133,7 @@ class Ledger:
             voices = tuple(sorted(last.values(), key=lambda voice: voice.seq))
             skips = tuple(self._skips[seq] for seq in sorted(self._skips) if seq not in undone)
             confirmed = self._find_confirmed(voices, undone)
-            self._counted = Counted(self.seq, voices, skips, confirmed)
+            self._counted = StandingReplies(self.seq, voices, skips, confirmed)
         return self._counted
 
     def _find_confirmed(self, voices: tuple[Voice, ...], undone: frozenset[int]) -> frozenset[int]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from likewise.active import Reply
 from likewise.active._stopping import _changed as changed_between
-from likewise.studio.jobs._sampled_interview import HeldInterview
+from likewise.studio.jobs._sampled_interview import ReplayedInterview
 
 _STEP, _LAST = 5, 10
 _AT_ONCE = 4  # so many fits at most before the curve is shown as far as it goes
@@ -17,7 +17,7 @@ _SETTLED = 0.01
 Point = tuple[int, float]
 
 
-class Curve:
+class ChangeCurve:
     """The share of labels that changed over the last ten answers, after every five of them.
 
     It is derived from the answers as they stand now, a few points at a time. If an answer is undone or
@@ -43,7 +43,7 @@ class Curve:
             same += 1
         return min(len(self.points), same // _STEP)
 
-    def extend(self, interview: HeldInterview) -> None:
+    def extend(self, interview: ReplayedInterview) -> None:
         """Add a few of the points that are missing."""
         replies = interview.replies
         del self.points[self._kept(replies) :]
@@ -56,7 +56,7 @@ class Curve:
         self._replies = replies[: _STEP * len(self.points)]
 
 
-class Kept:
+class KeptLabels:
     """Labels of the last fits, where making others would take too long."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 _NAMED = {"pairs": None, "triplets": "triplets", "both": "both"}
 
 
-class HeldInterview(Interview):
+class ReplayedInterview(Interview):
     """An interview whose answers are told all at once, and again when they change.
 
     What several people said is weighed anew with every event, so that answers change long after they were
@@ -56,7 +56,7 @@ class HeldInterview(Interview):
             ]
         return super()._known_by(replies, weights)
 
-    def share_fits(self, other: HeldInterview) -> None:
+    def share_fits(self, other: ReplayedInterview) -> None:
         """Use the fits of another interview about the same rows, so that a graph is built once."""
         self._fits = other._fits
 
@@ -73,7 +73,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def interview_for(X: npt.NDArray[Any], settings: Settings) -> HeldInterview:
+def interview_for(X: npt.NDArray[Any], settings: Settings) -> ReplayedInterview:
     """Make the interview that the settings ask for.
 
     Without a number of clusters it begins with two and opens more as the answers demand. There are never
@@ -81,7 +81,7 @@ def interview_for(X: npt.NDArray[Any], settings: Settings) -> HeldInterview:
     """
     k = settings.n_clusters
     strategy = settings.strategy or _NAMED[settings.ask]
-    return HeldInterview(
+    return ReplayedInterview(
         X,
         n_clusters=min(max(k or 2, 2), len(X)),
         discover=settings.discover or k is None,
@@ -92,7 +92,7 @@ def interview_for(X: npt.NDArray[Any], settings: Settings) -> HeldInterview:
     )
 
 
-class View:
+class SampledInterview:
     """An interview about some of the rows, which speaks of all of them by their own numbers.
 
     Parameters

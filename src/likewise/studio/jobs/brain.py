@@ -14,11 +14,11 @@ import numpy.typing as npt
 from likewise.active import Pool, Question
 from likewise.active._questions import Key
 from likewise.active._state import checked_rows
-from likewise.studio.jobs._agreement_of_people import Settled, settle, standing_of
+from likewise.studio.jobs._agreement_of_people import SettledReplies, settle, standing_of
 from likewise.studio.jobs._group_numbers import Labels, doubt_of, groups_of, renumbered
-from likewise.studio.jobs._ledger import Counted, Ledger
-from likewise.studio.jobs._progress import Curve, Kept, advice
-from likewise.studio.jobs._sampled_interview import IntArray, View, quiet
+from likewise.studio.jobs._ledger import Ledger, StandingReplies
+from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advice
+from likewise.studio.jobs._sampled_interview import IntArray, SampledInterview, quiet
 from likewise.studio.records import (
     Conflict,
     OddAnswer,
@@ -96,16 +96,16 @@ class Brain:
         if len(self.ids) != len(self.X):
             raise ValueError(f"Brain: ids must be one a row: {len(self.X)}, got {len(self.ids)}.")
         self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
-        self._sampled: View | None = None
+        self._sampled: SampledInterview | None = None
         self._survey: Any = None  # of very many rows, from which those that stand for all are chosen
-        self._full: View | None = None  # made when it is wanted
-        self._asking: View | None = None  # where answers of a study must not steer
+        self._full: SampledInterview | None = None  # made when it is wanted
+        self._asking: SampledInterview | None = None  # where answers of a study must not steer
         self._knows_all = len(self.X) <= _LARGE  # whether all rows were looked at once
         self._queued: dict[Key, QueuedQuestion] = {}
         self._labels: Labels | None = None  # of the last picture
         self._before = before  # of one that was kept from an earlier time
-        self._curve, self._kept = Curve(), Kept()
-        self._agreed: dict[bool, tuple[Counted, Settled]] = {}
+        self._curve, self._kept = ChangeCurve(), KeptLabels()
+        self._agreed: dict[bool, tuple[StandingReplies, SettledReplies]] = {}
 
     # ------------------------------------------------------------------ what is told
 
@@ -137,7 +137,7 @@ class Brain:
     def _is_small(self) -> bool:
         return 1 < len(self.X) <= _LARGE
 
-    def _settled(self, steering: bool = False) -> Settled:
+    def _settled(self, steering: bool = False) -> SettledReplies:
         counted = self._ledger.counted()
         before = self._agreed.get(steering)
         if before is None or before[0] is not counted:
@@ -163,28 +163,28 @@ class Brain:
         rows = [row for voice in counted.voices for row in voice.reply.question.rows]
         return np.unique(np.array(rows, dtype=np.int64))
 
-    def _view(self) -> View:
+    def _view(self) -> SampledInterview:
         """Return the interview that knows all that counts: about all rows, or about the sample."""
         if self._knows_all and len(self.X) <= _HUGE:
             if self._full is None:
-                self._full = View(self.X, self.settings)
+                self._full = SampledInterview(self.X, self.settings)
             view = self._full
         else:
             if self._sampled is None or not self._sampled.covers(self._named()):
-                self._sampled = View(self.X, self.settings, self._sample())
+                self._sampled = SampledInterview(self.X, self.settings, self._sample())
                 self._asking = None
             view = self._sampled
         settled = self._settled()
         view.hold(settled.replies, self._ledger.counted().skipped, settled.weights)
         return view
 
-    def _steering_view(self) -> View:
+    def _steering_view(self) -> SampledInterview:
         """Return the interview that chooses questions, which has not heard the answers of a study."""
         view = self._view()
         if all(voice.steers for voice in self._ledger.counted().voices):
             return view
         if self._asking is None or self._asking.rows is not view.rows:
-            self._asking = View(self.X, self.settings, view.rows)
+            self._asking = SampledInterview(self.X, self.settings, view.rows)
             self._asking.interview.X = view.interview.X
             self._asking.interview.share_fits(view.interview)
         settled = self._settled(steering=True)
@@ -238,7 +238,7 @@ class Brain:
         )
 
     @staticmethod
-    def _why_finished(view: View) -> str:
+    def _why_finished(view: SampledInterview) -> str:
         spent = view.interview.left == 0
         return "The budget is spent." if spent else "There is nothing left to ask."
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from likewise.studio.report._report_data import Shown
+from likewise.studio.report._report_data import ItemShown
 
 _UNPRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # HTML has no place for these
 _SAFE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})  # no SVG, which may hold scripts
@@ -71,7 +71,7 @@ def table(
     )
 
 
-def item(shown: Shown) -> str:
+def item(shown: ItemShown) -> str:
     """Return an item as an element of a list."""
     parts = []
     if shown.picture is not None:
@@ -98,7 +98,7 @@ def item(shown: Shown) -> str:
     return f"<li>{''.join(parts)}</li>"
 
 
-def items(several: Iterable[Shown]) -> str:
+def items(several: Iterable[ItemShown]) -> str:
     """Return items as a list."""
     shown = list(several)
     wide = any(one.text or one.cells for one in shown)

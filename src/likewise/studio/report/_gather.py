@@ -21,9 +21,9 @@ from likewise.studio.report._report_data import (
     ConflictShown,
     GroupShown,
     HintsShown,
+    ItemShown,
     PersonShown,
     ReportData,
-    Shown,
     TimeShown,
 )
 from likewise.supervision import Supervision
@@ -42,7 +42,7 @@ _SAID = {"SAME": "together", "DIFFERENT": "apart", "UNSURE": "unsure", "NEITHER"
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedResults:
     """What is derived from the events; a running studio has it, and a command derives it by :meth:`of`."""
 
     picture: Picture
@@ -51,7 +51,7 @@ class Derived:
     layout: Layout | None = None
 
     @classmethod
-    def of(cls, project: Project, snapshot: Snapshot, *, picture_only: bool = False) -> Derived:
+    def of(cls, project: Project, snapshot: Snapshot, *, picture_only: bool = False) -> DerivedResults:
         """Derive it here and now, which takes as long as a fit does."""
         from likewise.studio.jobs.brain import Brain
         from likewise.studio.jobs.layout import near_layout
@@ -75,7 +75,7 @@ class Derived:
 def gather(
     project: Project,
     snapshot: Snapshot,
-    derived: Derived,
+    derived: DerivedResults,
     *,
     now: datetime | None = None,
     curves: bool = True,
@@ -138,13 +138,13 @@ def gather(
 # ---------------------------------------------------------------------- items and groups
 
 
-def _shown(project: Project, rows: Sequence[int]) -> tuple[Shown, ...]:
+def _shown(project: Project, rows: Sequence[int]) -> tuple[ItemShown, ...]:
     return tuple(_item(project, item) for item in project.items.many(rows))
 
 
-def _item(project: Project, item: Item) -> Shown:
+def _item(project: Project, item: Item) -> ItemShown:
     if item.media is None:
-        return Shown(item.id, item.kind, item.title, text=item.text, cells=item.cells)
+        return ItemShown(item.id, item.kind, item.title, text=item.text, cells=item.cells)
     from likewise.studio.media import spectrogram, thumbnail
 
     try:
@@ -152,8 +152,8 @@ def _item(project: Project, item: Item) -> Shown:
         with made as media:
             picture, kind = media.read(), media.content_type
     except LikewiseError as error:
-        return Shown(item.id, item.kind, item.title, broken=str(error), text=item.text, cells=item.cells)
-    return Shown(item.id, item.kind, item.title, picture, kind, item.text, item.cells)
+        return ItemShown(item.id, item.kind, item.title, broken=str(error), text=item.text, cells=item.cells)
+    return ItemShown(item.id, item.kind, item.title, picture, kind, item.text, item.cells)
 
 
 def _groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tuple[GroupShown, ...]:
@@ -163,8 +163,8 @@ def _groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tup
     shown = {group.number for group in largest}
     found = []
     for group in picture.groups:
-        typical: tuple[Shown, ...] = ()
-        doubtful: tuple[Shown, ...] = ()
+        typical: tuple[ItemShown, ...] = ()
+        doubtful: tuple[ItemShown, ...] = ()
         if group.number in shown:
             first = group.typical[:_TYPICAL]
             unsure = [row for row in group.doubtful if row not in first and picture.doubt[row] > 0]
@@ -174,7 +174,7 @@ def _groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tup
     return tuple(found)
 
 
-def _map(derived: Derived, groups: Sequence[GroupShown]) -> bytes | None:
+def _map(derived: DerivedResults, groups: Sequence[GroupShown]) -> bytes | None:
     if derived.layout is None or not groups:
         return None
     colors = {group.number: group.color for group in groups}

@@ -13,7 +13,7 @@ ItemKind = Literal["image", "sound", "text", "row"]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ItemShown:
     """An item to show: a picture, a text or cells, whatever it has."""
 
     id: str
@@ -34,8 +34,8 @@ class GroupShown:
     name: str | None
     size: int
     color: str
-    typical: tuple[Shown, ...] = ()
-    doubtful: tuple[Shown, ...] = ()
+    typical: tuple[ItemShown, ...] = ()
+    doubtful: tuple[ItemShown, ...] = ()
 
     @property
     def title(self) -> str:
@@ -82,7 +82,7 @@ class AnswerShown:
 class ConflictShown:
     """Answers that cannot all be true: `items` are said to be apart, `chain` leads from one to the other."""
 
-    items: tuple[Shown, ...]
+    items: tuple[ItemShown, ...]
     chain: tuple[str, ...]  # ids
     answers: tuple[AnswerShown, ...]
 

@@ -45,12 +45,12 @@ def export(
 def report(studio: TheStudio, owner: Owner) -> Response:
     """Return a page that tells what came out so far, to keep or to send."""
     from likewise.studio.exports import Snapshot
-    from likewise.studio.report import Derived, content_security_policy, gather, report_html
+    from likewise.studio.report import DerivedResults, content_security_policy, gather, report_html
 
     hub = studio.hub
     if hub.picture is None:
         raise NotFoundError("There are no groups to report on yet.", "They come soon after the start.")
-    derived = Derived(hub.picture, hub.progress, hub.standing, hub.layout)
+    derived = DerivedResults(hub.picture, hub.progress, hub.standing, hub.layout)
     data = gather(studio.project, Snapshot.of(studio.store), derived, curves=False)
     headers = {"Content-Security-Policy": content_security_policy()}
     return Response(report_html(data), media_type="text/html; charset=utf-8", headers=headers)

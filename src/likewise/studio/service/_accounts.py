@@ -65,7 +65,7 @@ def link_token(store: Store, person: int, now: float) -> str:
     return token
 
 
-class People:
+class Accounts:
     """People, their links and their sessions."""
 
     def __init__(self, hub: Hub, clock: Callable[[], float]) -> None:

@@ -16,7 +16,7 @@ from likewise.studio.service._accounts import clean_name
 from likewise.studio.service._append import append
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._log import TOGETHER
-from likewise.studio.service._questions_and_answers import Asking
+from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
 from likewise.studio.service._views import (
     ConflictsView,
     ConflictView,
@@ -54,10 +54,12 @@ def color_of(number: int) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
-class Groups:
+class GroupPages:
     """The part of the studio that shows groups and takes what is said of them."""
 
-    def __init__(self, hub: Hub, items: ItemFile, asking: Asking, study: StudyDesk | None) -> None:
+    def __init__(
+        self, hub: Hub, items: ItemFile, asking: QuestionsAndAnswers, study: StudyDesk | None
+    ) -> None:
         self._hub = hub
         self._items = items
         self._asking = asking

@@ -39,7 +39,7 @@ class Log:
         self._answered: Counter[Key] = Counter()
         self._skipped: Counter[Key] = Counter()
         self._n_answers: Counter[int | None] = Counter()
-        self._known = Known()
+        self._known = KnownRelations()
         self._marks: list[StoredEvent] = []  # answers confirmed, and questions to be asked again
 
     @property
@@ -96,7 +96,7 @@ class Log:
         for event in self.standing("answer"):
             if counts(event):
                 last[event.person, question_key(event.body["kind"], event.body["items"])] = event
-        self._last_answers, self._known = {}, Known()
+        self._last_answers, self._known = {}, KnownRelations()
         self._answered.clear()
         self._n_answers.clear()
         for event in sorted(last.values(), key=lambda event: event.seq):
@@ -225,12 +225,12 @@ def _skips(event: StoredEvent) -> bool:
     return event.kind == "skip" and event.body.get("source") not in UNCOUNTED
 
 
-class Known:
+class KnownRelations:
     """What follows from answers, about the items that they name and no others: cheap for any number of rows.
 
     Where answers contradict each other those that join win, as they do in an interview.
 
-    >>> known = Known()
+    >>> known = KnownRelations()
     >>> known.together("a", "b"), known.apart("b", "c"), known.implies(("a", "c")), known.implies(("a", "d"))
     (None, None, True, False)
     """

@@ -39,7 +39,7 @@ Leased = list[tuple[QueuedQuestion, float]]
 State = Literal["ready", "thinking", "finished"]
 
 
-class Asking:
+class QuestionsAndAnswers:
     """The part of the studio that annotators meet."""
 
     def __init__(

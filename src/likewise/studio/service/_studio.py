@@ -13,10 +13,10 @@ from likewise import __version__
 from likewise.exceptions import LikewiseError, NotAllowedError, NotFoundError
 from likewise.studio.project import Project
 from likewise.studio.records import FromWorker, Item, Person
-from likewise.studio.service._accounts import People
-from likewise.studio.service._group_pages import Groups
+from likewise.studio.service._accounts import Accounts
+from likewise.studio.service._group_pages import GroupPages
 from likewise.studio.service._hub import Hub, Teller
-from likewise.studio.service._questions_and_answers import Asking
+from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
 from likewise.studio.service._views import ItemView, MeView, item_view, who_view
 from likewise.studio.store import Store, open_store
 
@@ -92,10 +92,12 @@ class Studio:
             asks=settings.study is None,
             keep=lambda picture: project.keep_groups(picture.labels),
         )
-        self.people: People = People(self.hub, clock)
+        self.people: Accounts = Accounts(self.hub, clock)
         self.study: StudyDesk | None = None if settings.study is None else self._desk()
-        self.asking: Asking = Asking(self.hub, items, settings, self.study, clock, lease_seconds)
-        self.groups: Groups = Groups(self.hub, items, self.asking, self.study)
+        self.asking: QuestionsAndAnswers = QuestionsAndAnswers(
+            self.hub, items, settings, self.study, clock, lease_seconds
+        )
+        self.groups: GroupPages = GroupPages(self.hub, items, self.asking, self.study)
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
 

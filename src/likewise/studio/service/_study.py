@@ -15,8 +15,8 @@ from likewise.studio.service._hub import Hub
 from likewise.studio.service._views import DoneView, StudyView
 from likewise.studio.store import Transaction
 from likewise.studio.study import Study, StudyOptions
-from likewise.studio.study.plan import TEXTS, Planned
-from likewise.studio.study.survey import Survey
+from likewise.studio.study.plan import TEXTS, PlannedQuestion
+from likewise.studio.study.survey import Questionnaire
 from likewise.studio.study.veil import veiled
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class StudyDesk:
 
     def asked(
         self, person: int, events: Sequence[StoredEvent], question: str, answer: str
-    ) -> tuple[Planned, bool]:
+    ) -> tuple[PlannedQuestion, bool]:
         """Return the question that somebody answers now, and whether it is for practice; refuse any other."""
         practice = self._study.stage(person, events).name == "practice"
         try:
@@ -102,7 +102,7 @@ class StudyDesk:
     def survey(self, person: Person, key: str, given: Mapping[str, Any]) -> DoneView:
         """Keep a questionnaire, once all is answered."""
         try:
-            survey = Survey.of(given)
+            survey = Questionnaire.of(given)
         except StudyError as error:
             raise BadRequestError(str(error)) from error
 

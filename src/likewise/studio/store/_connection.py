@@ -21,7 +21,7 @@ _ALONE = sa.select(sa.func.pg_advisory_xact_lock(_LOCK))
 
 
 @dataclass(frozen=True)
-class Both:
+class DialectStatement:
     """A statement for SQLite and the same for PostgreSQL.
 
     They are put together once, when the module is read: that takes longer than to run them.
@@ -31,12 +31,12 @@ class Both:
     postgres: sa.Executable
 
     @classmethod
-    def of(cls, build: Callable[[Any], sa.Executable], table: sa.Table) -> Both:
+    def of(cls, build: Callable[[Any], sa.Executable], table: sa.Table) -> DialectStatement:
         """Build from an INSERT that knows ON CONFLICT, which SQLAlchemy has for each of them separately."""
         return cls(build(sqlite.insert(table)), build(postgresql.insert(table)))
 
 
-class Base:
+class StoreConnection:
     """A connection inside a transaction; all that happens through it is kept together or not at all."""
 
     def __init__(self, connection: sa.Connection, *, writing: bool, explain: Explain) -> None:
@@ -48,12 +48,12 @@ class Base:
         self._postgres = connection.dialect.name == "postgresql"
 
     def _run(
-        self, statement: sa.Executable | Both, given: Given | None = None, *, unknown: str = ""
+        self, statement: sa.Executable | DialectStatement, given: Given | None = None, *, unknown: str = ""
     ) -> sa.CursorResult[Any]:
         """Execute; `unknown` is what to say if a row that is referred to does not exist."""
         if self._failed is not None:  # PostgreSQL would refuse too, SQLite would go on by halves
             raise self._failed
-        if isinstance(statement, Both):
+        if isinstance(statement, DialectStatement):
             statement = statement.postgres if self._postgres else statement.sqlite
         try:
             return self._connection.execute(statement, given)
@@ -65,7 +65,7 @@ class Base:
             raise self._failed from error
 
     def _change(
-        self, statement: sa.Executable | Both, given: Given | None = None, *, unknown: str = ""
+        self, statement: sa.Executable | DialectStatement, given: Given | None = None, *, unknown: str = ""
     ) -> sa.CursorResult[Any]:
         """Execute a statement that changes something."""
         if not self._writing:

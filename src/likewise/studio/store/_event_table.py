@@ -11,19 +11,19 @@ import sqlalchemy as sa
 from likewise.exceptions import BadValueError, KeyReusedError
 from likewise.studio.records import EventKind, NewEvent, StoredEvent
 from likewise.studio.store import _values
-from likewise.studio.store._connection import Base, Both, iso_now
+from likewise.studio.store._connection import DialectStatement, StoreConnection, iso_now
 from likewise.studio.store._schema import events
 
 KINDS: tuple[str, ...] = get_args(EventKind)
 _COLUMNS: Any = tuple(events.c)
 _CONTENT = ("kind", "person", "question", "seconds", "body")
-_APPEND = Both.of(
+_APPEND = DialectStatement.of(
     lambda insert: insert.on_conflict_do_nothing(index_elements=["key"]).returning(events.c.seq), events
 )
 _LAST = sa.select(sa.func.coalesce(sa.func.max(events.c.seq), 0))
 
 
-class Events(Base):
+class Events(StoreConnection):
     """The events.
 
     PostgreSQL gives out seqs before it commits, so that 8 may be seen before 7 is, and somebody who reads on

@@ -9,22 +9,22 @@ import sqlalchemy as sa
 from likewise.exceptions import BadValueError, NameTakenError
 from likewise.studio.records import Person, Role
 from likewise.studio.store import _values
-from likewise.studio.store._connection import Base, Both, iso_now
+from likewise.studio.store._connection import DialectStatement, StoreConnection, iso_now
 from likewise.studio.store._schema import about, logins, people, sessions
 
 _COLUMNS: Any = (people.c.id, people.c.name, people.c.role, people.c.active, people.c.created)
-_NOTE = Both.of(lambda insert: insert.on_conflict_do_nothing(), about)
-_SET = Both.of(
+_NOTE = DialectStatement.of(lambda insert: insert.on_conflict_do_nothing(), about)
+_SET = DialectStatement.of(
     lambda insert: insert.on_conflict_do_update(
         index_elements=[about.c.name], set_={"value": insert.excluded.value}
     ),
     about,
 )
-_ADD = Both.of(lambda insert: insert.on_conflict_do_nothing().returning(*_COLUMNS), people)
+_ADD = DialectStatement.of(lambda insert: insert.on_conflict_do_nothing().returning(*_COLUMNS), people)
 _DIGEST = frozenset("0123456789abcdef")
 
 
-class People(Base):
+class PeopleTable(StoreConnection):
     """What the database is about; people, their one-time logins and their sessions."""
 
     def about(self, name: str, value: str) -> str:

@@ -13,7 +13,7 @@ from likewise._reasons import Reason
 from likewise.exceptions import BadValueError
 from likewise.studio.records import QueuedQuestion
 from likewise.studio.store import _values
-from likewise.studio.store._connection import Base, Both
+from likewise.studio.store._connection import DialectStatement, StoreConnection
 from likewise.studio.store._schema import leases, questions
 
 _COLUMNS: Any = (questions.c.id, questions.c.kind, questions.c["items"], questions.c.score, questions.c.why)
@@ -87,14 +87,14 @@ _COUNT = (
     .where(questions.c.id == _QUESTION)
     .values(n_answers=questions.c.n_answers + sa.bindparam("by", type_=sa.Integer()))
 )
-_MARK = Both.of(
+_MARK = DialectStatement.of(
     lambda insert: insert.on_conflict_do_update(
         index_elements=["question", "person"],
         set_={"state": insert.excluded.state, "until": insert.excluded.until},
     ),
     leases,
 )
-_ANSWERED = Both.of(
+_ANSWERED = DialectStatement.of(
     lambda insert: insert.on_conflict_do_update(
         index_elements=["question", "person"],
         set_={"state": insert.excluded.state, "until": insert.excluded.until},
@@ -102,7 +102,7 @@ _ANSWERED = Both.of(
     ).returning(leases.c.question),
     leases,
 )
-_ENQUEUE = Both.of(
+_ENQUEUE = DialectStatement.of(
     lambda insert: insert.on_conflict_do_update(
         index_elements=["id"],
         set_={"queued": 1, "place": insert.excluded.place},
@@ -113,7 +113,7 @@ _ENQUEUE = Both.of(
 _TRIES = 20
 
 
-class Queue(Base):
+class Queue(StoreConnection):
     """Questions and leases.
 
     A question is offered until as many people as wanted have answered it. A lease keeps it from others until

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from likewise.studio.store._event_table import Events
-from likewise.studio.store._people_table import People
+from likewise.studio.store._people_table import PeopleTable
 from likewise.studio.store._queue import Queue
 
 
-class Transaction(People, Events, Queue):
+class Transaction(PeopleTable, Events, Queue):
     """People, events and the queue; given to the work of :meth:`Store.write` and :meth:`Store.read`."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from likewise.exceptions import StudyError
 from likewise.studio.records import StoredEvent
 from likewise.studio.study.options import Difficulty, QuestionKind
-from likewise.studio.study.plan import ALLOWED, Planned, Study, standing_events
-from likewise.studio.study.survey import Survey
+from likewise.studio.study.plan import ALLOWED, PlannedQuestion, Study, standing_events
+from likewise.studio.study.survey import Questionnaire
 
 
 @dataclass(frozen=True)
-class Given:
+class StudyAnswer:
     """An answer that counts. `seconds` is None where no time was sent."""
 
     kind: QuestionKind
@@ -44,12 +44,12 @@ class Participant:
 
     person: int
     first: QuestionKind
-    pairs: tuple[Given, ...]
-    triplets: tuple[Given, ...]
-    survey: Survey | None
+    pairs: tuple[StudyAnswer, ...]
+    triplets: tuple[StudyAnswer, ...]
+    survey: Questionnaire | None
     finished: bool
 
-    def given(self, kind: QuestionKind) -> tuple[Given, ...]:
+    def given(self, kind: QuestionKind) -> tuple[StudyAnswer, ...]:
         """Return the answers to one kind of question."""
         return self.pairs if kind == "pair" else self.triplets
 
@@ -71,21 +71,21 @@ def participants(
         People whose answers are no part of the study, such as an owner who tried it out.
     """
     said: dict[int, dict[str, StoredEvent]] = {}
-    surveys: dict[int, Survey] = {}
+    surveys: dict[int, Questionnaire] = {}
     for event in standing_events(events):
         if event.person in leave_out:
             continue
         if event.kind == "answer" and event.body.get("source") == "study" and event.question:
             said.setdefault(event.person, {}).setdefault(event.question, event)
         elif event.kind == "survey":
-            surveys[event.person] = Survey.of(event.body)
+            surveys[event.person] = Questionnaire.of(event.body)
     return tuple(
         _participant(study, person, answers, surveys.get(person)) for person, answers in sorted(said.items())
     )
 
 
 def _participant(
-    study: Study, person: int, answers: dict[str, StoredEvent], survey: Survey | None
+    study: Study, person: int, answers: dict[str, StoredEvent], survey: Questionnaire | None
 ) -> Participant:
     planned = {one.id: one for task in study.tasks(person) for one in task.questions}
     given = [_given(planned[name], event) for name, event in answers.items() if name in planned]
@@ -99,7 +99,7 @@ def _participant(
     )
 
 
-def _given(planned: Planned, event: StoredEvent) -> Given:
+def _given(planned: PlannedQuestion, event: StoredEvent) -> StudyAnswer:
     asked, answer = planned.asked, str(event.body.get("answer"))
     if tuple(event.body.get("items", ())) != planned.items:
         raise StudyError(
@@ -108,4 +108,4 @@ def _given(planned: Planned, event: StoredEvent) -> Given:
         )
     if answer not in ALLOWED[asked.kind]:
         raise StudyError(f"event {event.seq} answers a {asked.kind} of the study by {answer!r}.")
-    return Given(asked.kind, asked.rows, asked.truth, answer, event.seconds, asked.difficulty)
+    return StudyAnswer(asked.kind, asked.rows, asked.truth, answer, event.seconds, asked.difficulty)

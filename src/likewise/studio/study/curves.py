@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from likewise.discriminative import DiscriminativeClustering
 from likewise.evaluation import pairwise_f
 from likewise.exceptions import InconsistentSupervisionWarning, StudyError
-from likewise.studio.study.answers import Given, Participant
+from likewise.studio.study.answers import Participant, StudyAnswer
 from likewise.studio.study.plan import Study
 from likewise.studio.study.tables import PICKS
 from likewise.supervision import Supervision
@@ -85,7 +85,7 @@ class StudyCurves:
         return next(curve for curve in self.curves if (curve.budget, curve.method) == (budget, method))
 
 
-def used_answers(person: Participant, budget: Budget, method: Method) -> tuple[tuple[Given, ...], ...]:
+def used_answers(person: Participant, budget: Budget, method: Method) -> tuple[tuple[StudyAnswer, ...], ...]:
     """Return the answers that a method is given at each part of a budget."""
     given = person.pairs if method == "P" else person.triplets
     if budget == "items":
@@ -101,7 +101,7 @@ def used_answers(person: Participant, budget: Budget, method: Method) -> tuple[t
     return tuple(steps)
 
 
-def _seconds(given: Sequence[Given]) -> npt.NDArray[np.float64]:
+def _seconds(given: Sequence[StudyAnswer]) -> npt.NDArray[np.float64]:
     """Return the times of some answers; one that was not sent counts as their mean."""
     times = np.array([np.nan if one.seconds is None else one.seconds for one in given], dtype=np.float64)
     known = times[~np.isnan(times)]
@@ -141,7 +141,7 @@ def study_curves(
     starts, n_rows, done = [], 0, 0
     for who, person in enumerate(finished):
         rows = _rows(study, person, max_rows, seed)
-        fits = _Fits(study, rows, seed)
+        fits = _StudyFits(study, rows, seed)
         starts.append(fits.score(()))
         n_rows = max(n_rows, len(rows))
         for one in which:
@@ -163,7 +163,7 @@ def _curve(
     budget: Budget,
     method: Method,
     scores: npt.NDArray[np.float64],
-    sets: Sequence[Sequence[Sequence[Given]]],
+    sets: Sequence[Sequence[Sequence[StudyAnswer]]],
 ) -> StudyCurve:
     n = len(scores)
     mean = scores.mean(axis=0)
@@ -194,7 +194,7 @@ def _rows(study: Study, person: Participant, most: int, seed: int) -> npt.NDArra
     return np.sort(np.r_[np.array(sorted(asked), dtype=np.int64), others])
 
 
-class _Fits:
+class _StudyFits:
     """Clusterings of the same rows by different answers; the same answers are not fitted twice."""
 
     def __init__(self, study: Study, rows: npt.NDArray[np.int64], seed: int) -> None:
@@ -205,14 +205,14 @@ class _Fits:
         self._seed = seed
         self._scores: dict[frozenset[tuple[tuple[int, ...], str]], float] = {}
 
-    def score(self, given: Sequence[Given]) -> float:
+    def score(self, given: Sequence[StudyAnswer]) -> float:
         """Return the pairwise F-measure of a clustering by some answers."""
         key = frozenset((one.rows, one.answer) for one in given)
         if key not in self._scores:
             self._scores[key] = self._fit(given)
         return self._scores[key]
 
-    def _fit(self, given: Sequence[Given]) -> float:
+    def _fit(self, given: Sequence[StudyAnswer]) -> float:
         n = len(self._X)
         pairs = {"SAME": [], "DIFFERENT": []}  # type: dict[str, list[list[int]]]
         triplets, answers = [], []

@@ -15,7 +15,7 @@ QuestionKind = Literal["pair", "triplet"]
 _MOST = 100_000  # questions of a kind: more than anybody answers, and small enough for a pool in memory
 
 
-class Marked(NamedTuple):
+class MarkedQuestion(NamedTuple):
     """A question whose difficulty somebody marked by hand; `c` is None for a pair. It speaks of item ids."""
 
     a: str
@@ -86,7 +86,7 @@ class StudyOptions:
     blocks: int = 1
     reference: bool = True
     seed: int = 0
-    pool: tuple[Marked, ...] = ()
+    pool: tuple[MarkedQuestion, ...] = ()
 
     def __post_init__(self) -> None:
         for name, rule in _RULES.items():
@@ -134,7 +134,7 @@ class StudyOptions:
         return cls(pool=pool, **rest)
 
 
-def _marked(a: Any, b: Any, c: Any, difficulty: Any) -> Marked:
+def _marked(a: Any, b: Any, c: Any, difficulty: Any) -> MarkedQuestion:
     if difficulty not in ("easy", "difficult"):
         raise StudyError(f"a question of the pool is 'easy' or 'difficult', got {difficulty!r}.")
-    return Marked(str(a), str(b), None if c is None else str(c), difficulty)
+    return MarkedQuestion(str(a), str(b), None if c is None else str(c), difficulty)

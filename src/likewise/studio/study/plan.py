@@ -19,7 +19,7 @@ from likewise.exceptions import StudyError
 from likewise.studio._undone import undone_by, undos_of
 from likewise.studio.records import QueuedQuestion, StoredEvent
 from likewise.studio.study.options import QuestionKind, StudyOptions
-from likewise.studio.study.pool import Asked, draw_pool, marked_pool, right_answer
+from likewise.studio.study.pool import StudyQuestion, draw_pool, marked_pool, right_answer
 
 StageName = Literal["intro", "practice", "break", "task", "survey", "done"]
 
@@ -37,11 +37,11 @@ _WORDS: dict[QuestionKind, str] = {"pair": "pairs", "triplet": "triplets"}
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedQuestion:
     """A question of somebody's plan. `truth` never leaves the server, but for practice after the answer."""
 
     id: str
-    asked: Asked
+    asked: StudyQuestion
     items: tuple[str, ...]
 
     @property
@@ -51,11 +51,11 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Part:
+class StudyPart:
     """Questions that belong together: the practice (number 0) or a task."""
 
     number: int
-    questions: tuple[Planned, ...]
+    questions: tuple[PlannedQuestion, ...]
 
     @property
     def to(self) -> str:
@@ -150,7 +150,7 @@ class Study:
         self.ids = ids
         self.truths = truths
         self.options = options
-        self._parts: dict[int, tuple[Part, ...]] = {}
+        self._parts: dict[int, tuple[StudyPart, ...]] = {}
         self._check_classes()
         self._pools = {kind: self._pool(kind) for kind in KINDS}
         self._practice = {kind: self._take_practice(kind) for kind in KINDS}
@@ -186,17 +186,17 @@ class Study:
             found += (first, second) if block % 2 == 0 else (second, first)
         return tuple(found)
 
-    def parts(self, person: int) -> tuple[Part, ...]:
+    def parts(self, person: int) -> tuple[StudyPart, ...]:
         """Return the practice, if there is any, and the tasks of somebody, in order."""
         if person not in self._parts:
             self._parts[person] = self._plan(person)
         return self._parts[person]
 
-    def tasks(self, person: int) -> tuple[Part, ...]:
+    def tasks(self, person: int) -> tuple[StudyPart, ...]:
         """Return the tasks of somebody, in order."""
         return tuple(part for part in self.parts(person) if part.number)
 
-    def find(self, person: int, question: str) -> Planned | None:
+    def find(self, person: int, question: str) -> PlannedQuestion | None:
         """Return a question of somebody's plan by its id; None if it is not among them."""
         for part in self.parts(person):
             for planned in part.questions:
@@ -208,11 +208,11 @@ class Study:
 
     def stage(self, person: int, events: Iterable[StoredEvent]) -> Stage:
         """Tell where somebody is, by all events or by theirs alone."""
-        return self._where(person, _Said.of(person, events))[0]
+        return self._where(person, _ParticipantProgress.of(person, events))[0]
 
     def questions(self, person: int, events: Iterable[StoredEvent], n: int) -> list[QueuedQuestion]:
         """Return the next questions of the practice or task that goes on; none in a break."""
-        said = _Said.of(person, events)
+        said = _ParticipantProgress.of(person, events)
         stage, part = self._where(person, said)
         if part is None or stage.name not in ("practice", "task"):
             return []
@@ -220,14 +220,16 @@ class Study:
 
     def following(self, person: int, events: Iterable[StoredEvent]) -> str:
         """Return what an event of kind "stage" is to say in ``to`` when somebody goes on."""
-        stage, part = self._where(person, _Said.of(person, events))
+        stage, part = self._where(person, _ParticipantProgress.of(person, events))
         if part is None or stage.name not in ("intro", "break"):
             self._refuse_to_go_on(stage)
         return part.to
 
-    def check_answer(self, person: int, events: Iterable[StoredEvent], question: str, answer: str) -> Planned:
+    def check_answer(
+        self, person: int, events: Iterable[StoredEvent], question: str, answer: str
+    ) -> PlannedQuestion:
         """Return the question that is answered; refuse a word not offered, or a question not open now."""
-        said = _Said.of(person, events)
+        said = _ParticipantProgress.of(person, events)
         stage, part = self._where(person, said)
         open_now = part.questions if part is not None and stage.name in ("practice", "task") else ()
         for planned in open_now:
@@ -240,7 +242,7 @@ class Study:
                 return planned
         raise StudyError(f"the question {question!r} is not open for you now. Load the page again to go on.")
 
-    def _where(self, person: int, said: _Said) -> tuple[Stage, Part | None]:
+    def _where(self, person: int, said: _ParticipantProgress) -> tuple[Stage, StudyPart | None]:
         parts = self.parts(person)
         for place, part in enumerate(parts):
             done = sum(planned.id in said.answers for planned in part.questions)
@@ -251,7 +253,7 @@ class Study:
                 return self._at("task" if part.number else "practice", person, part, done), part
         return self._at("done" if said.surveyed else "survey", person, None, 0), None
 
-    def _at(self, name: StageName, person: int, part: Part | None, done: int) -> Stage:
+    def _at(self, name: StageName, person: int, part: StudyPart | None, done: int) -> Stage:
         asks = name in ("practice", "task")
         task = None
         if part is not None and (asks or name == "break"):
@@ -284,7 +286,7 @@ class Study:
                 "Is the column of classes the right one?"
             )
 
-    def _pool(self, kind: QuestionKind) -> list[Asked]:
+    def _pool(self, kind: QuestionKind) -> list[StudyQuestion]:
         if self.options.pool:
             row_of = {item: row for row, item in enumerate(self.ids)}
             return marked_pool(self.options.pool, row_of, self.truths, kind)
@@ -297,9 +299,9 @@ class Study:
         n = self.options.n(kind) + self.options.practice
         return draw_pool(self.X, np.array(rows, dtype=np.int64), self.truths, kind, n, seed=self.options.seed)
 
-    def _take_practice(self, kind: QuestionKind) -> list[Asked]:
+    def _take_practice(self, kind: QuestionKind) -> list[StudyQuestion]:
         """Take questions for practice out of the pool: easy ones first, and every answer is met."""
-        sorts: dict[str, deque[Asked]] = {}
+        sorts: dict[str, deque[StudyQuestion]] = {}
         for asked in sorted(self._pools[kind], key=lambda asked: asked.difficulty == "difficult"):
             sorts.setdefault(asked.truth, deque()).append(asked)
         if kind == "triplet":  # of four, two are NEITHER: of the others each is met before one comes twice
@@ -321,27 +323,29 @@ class Study:
                     f"{_WORDS[kind]}, or {'mark' if self.options.pool else 'add'} more."
                 )
 
-    def _plan(self, person: int) -> tuple[Part, ...]:
+    def _plan(self, person: int) -> tuple[StudyPart, ...]:
         rng = np.random.default_rng([self.options.seed, person, 7])
         order = self.order(person)
         practice = [asked for kind in order[:2] for asked in self._practice[kind]]
-        parts = [Part(0, self._planned(f"study-{person}-p", practice, rng))] if practice else []
+        parts = [StudyPart(0, self._planned(f"study-{person}-p", practice, rng))] if practice else []
         sets = {kind: np.array_split(np.arange(self.options.n(kind)), self.options.blocks) for kind in KINDS}
         drawn = {kind: self._draw(kind, rng) for kind in KINDS}
         for number, kind in enumerate(order, start=1):
             block = sets[kind].pop(0)
             asked = [drawn[kind][place] for place in block.tolist()]
-            parts.append(Part(number, self._planned(f"study-{person}-t{number}", asked, rng)))
+            parts.append(StudyPart(number, self._planned(f"study-{person}-t{number}", asked, rng)))
         return tuple(parts)
 
-    def _draw(self, kind: QuestionKind, rng: np.random.Generator) -> list[Asked]:
-        found: list[Asked] = []
+    def _draw(self, kind: QuestionKind, rng: np.random.Generator) -> list[StudyQuestion]:
+        found: list[StudyQuestion] = []
         for difficulty, wanted in zip(("easy", "difficult"), self.options.numbers(kind), strict=True):
             there = [asked for asked in self._pools[kind] if asked.difficulty == difficulty]
             found += [there[place] for place in rng.choice(len(there), wanted, replace=False)]
         return [found[place] for place in rng.permutation(len(found))]
 
-    def _planned(self, prefix: str, questions: list[Asked], rng: np.random.Generator) -> tuple[Planned, ...]:
+    def _planned(
+        self, prefix: str, questions: list[StudyQuestion], rng: np.random.Generator
+    ) -> tuple[PlannedQuestion, ...]:
         """Name the questions, and put the items of each in an order of its own."""
         found = []
         for number, asked in enumerate(questions, start=1):
@@ -349,13 +353,13 @@ class Study:
             places = range(len(asked.rows)) if prefix.endswith("-p") else rng.permutation(len(asked.rows))
             rows = tuple(asked.rows[place] for place in places)
             truth = right_answer([self.truths[row] for row in rows])
-            shown = Asked(asked.kind, rows, truth, asked.difficulty)
-            found.append(Planned(f"{prefix}-{number}", shown, tuple(self.ids[row] for row in rows)))
+            shown = StudyQuestion(asked.kind, rows, truth, asked.difficulty)
+            found.append(PlannedQuestion(f"{prefix}-{number}", shown, tuple(self.ids[row] for row in rows)))
         return tuple(found)
 
 
 @dataclass(frozen=True)
-class _Said:
+class _ParticipantProgress:
     """What one person did: questions answered, parts entered, and whether the questionnaire is filled in."""
 
     answers: frozenset[str]
@@ -363,7 +367,7 @@ class _Said:
     surveyed: bool
 
     @classmethod
-    def of(cls, person: int, events: Iterable[StoredEvent]) -> _Said:
+    def of(cls, person: int, events: Iterable[StoredEvent]) -> _ParticipantProgress:
         """Read it off events; what was taken back does not count."""
         standing = standing_events(events)
         own = [event for event in standing if event.person == person]
@@ -381,10 +385,10 @@ def standing_events(events: Iterable[StoredEvent]) -> list[StoredEvent]:
     return [event for event in every if event.kind != "undo" and event.seq not in undone]
 
 
-def _in_turns(sorts: dict[str, deque[Asked]], names: Sequence[str]) -> deque[Asked]:
+def _in_turns(sorts: dict[str, deque[StudyQuestion]], names: Sequence[str]) -> deque[StudyQuestion]:
     """Deal from several heaps in turns, until all are empty."""
     heaps = [deque(sorts[name]) for name in names if name in sorts]
-    found: deque[Asked] = deque()
+    found: deque[StudyQuestion] = deque()
     while any(heaps):
         found.extend(heap.popleft() for heap in heaps if heap)
     return found

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import FileFormatError, StudyError
-from likewise.studio.study.options import Difficulty, Marked, QuestionKind
+from likewise.studio.study.options import Difficulty, MarkedQuestion, QuestionKind
 
 SIZES: dict[QuestionKind, int] = {"pair": 2, "triplet": 3}
 _LARGE = 4000  # questions of a kind, or twenty times as many as anybody answers
@@ -38,7 +38,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Asked:
+class StudyQuestion:
     """A question: its rows in the order in which they are shown, what is right, and how difficult it is."""
 
     kind: QuestionKind
@@ -62,7 +62,7 @@ def right_answer(classes: Sequence[Any]) -> str:
 
 def draw_pool(
     X: npt.NDArray[Any], rows: IntArray, classes: Sequence[Any], kind: QuestionKind, n: int, seed: int
-) -> list[Asked]:
+) -> list[StudyQuestion]:
     """Draw a large pool of questions of a kind about some rows, and part it by distances.
 
     Parameters
@@ -85,7 +85,7 @@ def draw_pool(
     truths = [right_answer([classes[row] for row in asked]) for asked in drawn]
     hard = _difficult(_gaps(X, drawn, truths), truths)
     return [
-        Asked(kind, tuple(asked), truth, "difficult" if difficult else "easy")
+        StudyQuestion(kind, tuple(asked), truth, "difficult" if difficult else "easy")
         for asked, truth, difficult in zip(drawn.tolist(), truths, hard, strict=True)
     ]
 
@@ -133,10 +133,10 @@ def _difficult(gaps: npt.NDArray[np.float64], truths: Sequence[str]) -> npt.NDAr
 
 
 def marked_pool(
-    marked: Sequence[Marked], row_of: dict[str, int], classes: Sequence[Any], kind: QuestionKind
-) -> list[Asked]:
+    marked: Sequence[MarkedQuestion], row_of: dict[str, int], classes: Sequence[Any], kind: QuestionKind
+) -> list[StudyQuestion]:
     """Return the questions of a kind that were marked by hand."""
-    found: dict[frozenset[int], Asked] = {}
+    found: dict[frozenset[int], StudyQuestion] = {}
     for ids, difficulty in ((one[: 2 if one.c is None else 3], one.difficulty) for one in marked):
         if len(ids) != SIZES[kind]:
             continue
@@ -148,7 +148,7 @@ def marked_pool(
         if frozenset(rows) in found:
             raise StudyError(f"the pool has the question about {', '.join(map(str, ids))} twice; drop one.")
         truth = right_answer([classes[row] for row in rows])
-        found[frozenset(rows)] = Asked(kind, rows, truth, difficulty)
+        found[frozenset(rows)] = StudyQuestion(kind, rows, truth, difficulty)
     return list(found.values())
 
 
@@ -162,7 +162,7 @@ def _row(item: str, row_of: dict[str, int], classes: Sequence[Any]) -> int:
     return row_of[item]
 
 
-def read_pool(path: str | os.PathLike[str]) -> tuple[Marked, ...]:
+def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
     """Read questions that were marked by hand: a CSV with the columns a, b, c and difficulty.
 
     The first three are item ids, c is empty for a pair, and difficulty is easy or difficult.
@@ -184,7 +184,7 @@ def read_pool(path: str | os.PathLike[str]) -> tuple[Marked, ...]:
         told = "; ".join(problems[:_MOST_PROBLEMS]) or "it has no questions"
         more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
         raise FileFormatError(f"{os.fspath(path)}: {told}{more}.")
-    return tuple(Marked(row["a"], row["b"], row["c"] or None, _word(row)) for _, row in rows)
+    return tuple(MarkedQuestion(row["a"], row["b"], row["c"] or None, _word(row)) for _, row in rows)
 
 
 def _wrong(row: dict[str, Any]) -> str | None:

@@ -51,7 +51,7 @@ SURVEY = (
 
 
 @dataclass(frozen=True)
-class Survey:
+class Questionnaire:
     """A questionnaire that was filled in."""
 
     performance: Choice
@@ -62,7 +62,7 @@ class Survey:
     comments: str = ""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Survey:
+    def of(cls, given: Mapping[str, Any]) -> Questionnaire:
         """Make it from what was sent; what is missing or makes no sense is refused, all of it at once."""
         problems = [
             f"{question.name} must be one of pair, triplet and none, got {given.get(question.name)!r}"

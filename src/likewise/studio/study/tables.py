@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likewise.studio.study.answers import Given, Participant
+from likewise.studio.study.answers import Participant, StudyAnswer
 from likewise.studio.study.options import QuestionKind
-from likewise.studio.study.survey import SURVEY, Survey
+from likewise.studio.study.survey import SURVEY, Questionnaire
 
 # Rows and columns of the confusion tables, in the order of the thesis, which writes CL, ML and ow.
 WORDS: dict[QuestionKind, tuple[str, ...]] = {
@@ -140,12 +140,12 @@ def times_of(people: Sequence[Participant]) -> Times:
     )
 
 
-def _mean_seconds(given: Sequence[Given], words: Sequence[str]) -> float | None:
+def _mean_seconds(given: Sequence[StudyAnswer], words: Sequence[str]) -> float | None:
     found = [one.seconds for one in given if one.answer in words and one.seconds is not None]
     return sum(found) / len(found) if found else None
 
 
-def survey_rows(surveys: Sequence[Survey]) -> tuple[SurveyRow, ...]:
+def survey_rows(surveys: Sequence[Questionnaire]) -> tuple[SurveyRow, ...]:
     """Compute Table 3.7."""
     rows = []
     for question in SURVEY:
@@ -188,5 +188,5 @@ def accuracy_of(table: Sequence[Sequence[float]]) -> float | None:
     return float(np.trace(counts)) / total if total else None
 
 
-def _share_right(given: Sequence[Given]) -> float | None:
+def _share_right(given: Sequence[StudyAnswer]) -> float | None:
     return sum(one.answer == one.truth for one in given) / len(given) if given else None
